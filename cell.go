@@ -1,0 +1,90 @@
+package memtrix
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// Cell is one point of the matrix.
+type Cell struct {
+	Version  Version  `json:"version"`
+	Settings Settings `json:"settings"`
+	Hardware Hardware `json:"hardware"`
+	Workflow Workflow `json:"workflow"`
+	// Probe says whether the trial runs with a probe inside the server. Cells
+	// with and without are never compared silently.
+	Probe bool `json:"probe,omitempty"`
+}
+
+// ID is a hash of exactly what makes a cell: commit, packages, settings,
+// hardware, workflow content and probe. Names and paths are not in it.
+func (c Cell) ID() string {
+	return hash("cell", c.identity(), c.versionIdentity())
+}
+
+// Series is the cell without its version: the key that a history follows.
+func (c Cell) Series() string {
+	return hash("series", c.identity(), nil)
+}
+
+func (c Cell) identity() []any {
+	return []any{sortedPairs(c.Settings), c.Hardware.Name, c.Hardware.VRAM, c.Workflow.Hash, c.Probe}
+}
+
+func (c Cell) versionIdentity() []any {
+	v := c.Version
+	return []any{v.Target, v.Commit, v.Dirty, sortedPairs(v.Packages)}
+}
+
+func sortedPairs(m map[string]string) [][2]string {
+	pairs := make([][2]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		pairs = append(pairs, [2]string{k, m[k]})
+	}
+	return pairs
+}
+
+func hash(kind string, parts ...[]any) string {
+	// Marshal of strings, numbers, booleans and slices of them cannot fail.
+	data, err := json.Marshal(parts)
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(append([]byte(kind+"\x00"), data...))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Plan is the ordered cells of a spec, with those that cannot run and why.
+type Plan struct {
+	// Spec is the spec's name; sessions of one spec belong together.
+	Spec string
+	// Cells in the order in which they should run.
+	Cells []PlannedCell
+	// Warnings are things that a person should know, e.g. what a budget left out.
+	Warnings []string
+}
+
+// Status of a planned cell.
+type Status string
+
+const (
+	StatusRun           Status = "run"
+	StatusNotApplicable Status = "not-applicable"
+	StatusLeftOut       Status = "left-out" // by a budget; said, never hidden
+)
+
+// PlannedCell is a cell with what the plan decided about it.
+type PlannedCell struct {
+	Cell    Cell
+	Status  Status
+	Reason  string   // why it does not run
+	Argv    []string // launch flags that the settings become on this version
+	Repeats int
+	// Expect is the outcome that counts as success; "" means pass.
+	Expect OutcomeKind
+	// Control marks the frozen cell that shows when the machine itself moved.
+	Control bool
+}

@@ -1,0 +1,69 @@
+package memtrix
+
+import (
+	"maps"
+	"slices"
+)
+
+// TargetKind says which implementation of Target runs a version.
+type TargetKind string
+
+const (
+	TargetComfyUI TargetKind = "comfyui" // a ComfyUI tree started by us
+	TargetSim     TargetKind = "sim"     // internal/comfysim: nothing it makes is a measurement
+)
+
+// Version is what a cell runs: a ComfyUI commit, its packages and its custom
+// nodes. Packages and nodes leak and regress too, so they are part of it.
+type Version struct {
+	// Name is what the spec calls it and what tables show, e.g. "0.29.0".
+	Name string `json:"name"`
+	// Target says who runs it.
+	Target TargetKind `json:"target"`
+	// Dir is the tree that holds main.py; empty for a simulated version.
+	Dir string `json:"dir,omitempty"`
+	// Python is the interpreter that starts it.
+	Python string `json:"python,omitempty"`
+	// Release is what the tree itself says (comfyui_version.py), e.g. "0.29.0".
+	Release string `json:"release,omitempty"`
+	// Commit is the git commit of the tree, or "tree:HASH" (a hash of its
+	// Python files) where there is no git.
+	Commit string `json:"commit,omitempty"`
+	// Dirty lists tracked files that differ from the commit.
+	Dirty []string `json:"dirty,omitempty"`
+	// Packages are the installed Python packages, name (lower case) to version.
+	Packages map[string]string `json:"packages,omitempty"`
+	// Flags are the launch flags that the version knows, "--lowvram" and so on,
+	// in no order. Nil when they could not be read.
+	Flags map[string]bool `json:"-"`
+}
+
+// Settings are launch settings as intents, e.g. "dynamic-vram" = "off". The same
+// words mean the same on every version; each version turns them into its own
+// flags. A setting that is not in the map is the version's own default.
+type Settings map[string]string
+
+// String writes settings in a fixed order: "dynamic-vram=off vram-mode=low",
+// or "default" for none.
+func (s Settings) String() string {
+	if len(s) == 0 {
+		return "default"
+	}
+	out := ""
+	for _, k := range slices.Sorted(maps.Keys(s)) {
+		if out != "" {
+			out += " "
+		}
+		out += k + "=" + s[k]
+	}
+	return out
+}
+
+// Hardware is the size of machine a cell sees.
+type Hardware struct {
+	// Name as in the spec. "as-is" is the machine as it stands.
+	Name string `json:"name"`
+	// VRAM is the size of a simulated card in bytes. Only simulated versions
+	// have one until hardware sizes exist for real cards.
+	VRAM int64 `json:"vram,omitempty"`
+}

@@ -1,0 +1,51 @@
+package memtrix
+
+import "encoding/json"
+
+// Workflow is a prompt in ComfyUI's API format, ready to be sent.
+type Workflow struct {
+	// Name is what tables show.
+	Name string `json:"name"`
+	// Source says where it came from: a path, or "built-in".
+	Source string `json:"source"`
+	// Hash is a hash of the graph's content; it is part of a cell's identity.
+	Hash string `json:"hash"`
+	// Graph maps node id to node.
+	Graph map[string]GraphNode `json:"graph"`
+	// Vary lists the inputs that are changed before each prompt, so that
+	// nothing is served from the node cache.
+	Vary []Input `json:"vary,omitempty"`
+	// StandIns names model files that are stand-ins, not real weights.
+	StandIns []string `json:"stand_ins,omitempty"`
+}
+
+// GraphNode is one node of a graph in API format.
+type GraphNode struct {
+	ClassType string                     `json:"class_type"`
+	Inputs    map[string]json.RawMessage `json:"inputs"`
+	Meta      *GraphMeta                 `json:"_meta,omitempty"`
+}
+
+// GraphMeta is the part of a node that only people read.
+type GraphMeta struct {
+	Title string `json:"title,omitempty"`
+}
+
+// Input names one input of one node.
+type Input struct {
+	Node string `json:"node"`
+	Name string `json:"name"`
+}
+
+// Node names a node of a running workflow.
+type Node struct {
+	// ID is the node that ran. Nodes made by expansion have ids that are not
+	// in the graph.
+	ID string `json:"id"`
+	// DisplayID is the node of the graph that a person sees.
+	DisplayID string `json:"display_id,omitempty"`
+	// ClassType is e.g. "KSampler".
+	ClassType string `json:"class_type"`
+	// Title is the person's own name for the node, where there is one.
+	Title string `json:"title,omitempty"`
+}
