@@ -1,6 +1,9 @@
 package memtrix
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // SpanKind names a stretch of a trial.
 type SpanKind string
@@ -32,14 +35,7 @@ func (s Span) Name() string {
 	case s.Node != nil:
 		return s.Node.ID
 	case s.Kind == SpanPrompt:
-		return "prompt " + itoa(s.Prompt)
+		return "prompt " + strconv.Itoa(s.Prompt)
 	}
 	return string(s.Kind)
-}
-
-func itoa(n int) string {
-	if n < 10 {
-		return string(rune('0' + n))
-	}
-	return itoa(n/10) + string(rune('0'+n%10))
 }

@@ -2,6 +2,7 @@ package memtrix
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -63,3 +64,12 @@ type Instance interface {
 	// and reports how it ended. It is safe to call more than once.
 	Stop(ctx context.Context) Exit
 }
+
+// ErrUnsupported is returned by targets that cannot do what was asked.
+var ErrUnsupported = errors.New("not supported by this target")
+
+// SimCardFile is the file in a trial's folder through which a simulated server
+// shows its simulated card: three little-endian int64, bytes: total, used,
+// reserved by the driver. It is written by memory mapping, so that a recorder
+// can sample it as it samples a real card.
+const SimCardFile = "simcard"
