@@ -1,10 +1,5 @@
 package memtrix
 
-import (
-	"maps"
-	"slices"
-)
-
 // TargetKind says which implementation of Target runs a version.
 type TargetKind string
 
@@ -36,27 +31,6 @@ type Version struct {
 	// Flags are the launch flags that the version knows, "--lowvram" and so on,
 	// in no order. Nil when they could not be read.
 	Flags map[string]bool `json:"-"`
-}
-
-// Settings are launch settings as intents, e.g. "dynamic-vram" = "off". The same
-// words mean the same on every version; each version turns them into its own
-// flags. A setting that is not in the map is the version's own default.
-type Settings map[string]string
-
-// String writes settings in a fixed order: "dynamic-vram=off vram-mode=low",
-// or "default" for none.
-func (s Settings) String() string {
-	if len(s) == 0 {
-		return "default"
-	}
-	out := ""
-	for _, k := range slices.Sorted(maps.Keys(s)) {
-		if out != "" {
-			out += " "
-		}
-		out += k + "=" + s[k]
-	}
-	return out
 }
 
 // Hardware is the size of machine a cell sees.
