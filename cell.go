@@ -83,6 +83,9 @@ type PlannedCell struct {
 	Reason  string   // why it does not run
 	Argv    []string // launch flags that the settings become on this version
 	Repeats int
+	// Seconds is how long one trial of the cell is expected to take, all in
+	// all; a guess where it never ran.
+	Seconds float64
 	// Expect is the outcome that counts as success; "" means pass.
 	Expect OutcomeKind
 	// Control marks the frozen cell that shows when the machine itself moved.

@@ -32,6 +32,9 @@ type SettingDef struct {
 	// Words are the values that it takes besides numbers, the first being the
 	// one that today's versions do by themselves where that is certain.
 	Words []string
+	// Default is the word for what today's versions do by themselves on the
+	// usual machine when the setting is not named, "" where that is not certain.
+	Default string
 	// Number says what a number means, "" where none is taken.
 	Number string
 	Doc    string
@@ -39,21 +42,21 @@ type SettingDef struct {
 
 // SettingDefs are all intents, in the order in which help shows them.
 var SettingDefs = []SettingDef{
-	{Name: "device", Words: []string{"gpu", "cpu"}, Doc: "where models run"},
-	{Name: "dynamic-vram", Words: []string{"on", "off"}, Doc: "weights are paged into VRAM as they are needed"},
-	{Name: "vram-mode", Words: []string{"normal", "low", "no", "high", "gpu-only"}, Doc: "how much of the models may stay in VRAM"},
-	{Name: "pinned-memory", Words: []string{"on", "off"}, Doc: "page-locked host memory for offloaded weights"},
-	{Name: "async-offload", Words: []string{"on", "off"}, Number: "streams", Doc: "copy weights while computing"},
-	{Name: "smart-memory", Words: []string{"on", "off"}, Doc: "keep models loaded between prompts"},
+	{Name: "device", Words: []string{"gpu", "cpu"}, Default: "gpu", Doc: "where models run"},
+	{Name: "dynamic-vram", Words: []string{"on", "off"}, Default: "on", Doc: "weights are paged into VRAM as they are needed"},
+	{Name: "vram-mode", Words: []string{"normal", "low", "no", "high", "gpu-only"}, Default: "normal", Doc: "how much of the models may stay in VRAM"},
+	{Name: "pinned-memory", Words: []string{"on", "off"}, Default: "on", Doc: "page-locked host memory for offloaded weights"},
+	{Name: "async-offload", Words: []string{"on", "off"}, Default: "on", Number: "streams", Doc: "copy weights while computing"},
+	{Name: "smart-memory", Words: []string{"on", "off"}, Default: "on", Doc: "keep models loaded between prompts"},
 	{Name: "cache", Words: []string{"classic", "none", "ram", "high-ram"}, Doc: "what the node cache keeps"},
 	{Name: "cache-lru", Number: "entries", Doc: "node cache of that many entries"},
 	{Name: "cache-ram", Number: "GB of RAM kept free", Doc: "node cache under RAM pressure"},
 	{Name: "reserve-vram", Number: "GB", Doc: "VRAM left to other programs"},
 	{Name: "vram-headroom", Number: "GB", Doc: "VRAM kept really free under dynamic VRAM"},
 	{Name: "cuda-malloc", Words: []string{"on", "off"}, Doc: "the driver's asynchronous allocator instead of torch's own"},
-	{Name: "mmap", Words: []string{"on", "off"}, Doc: "map model files instead of reading them"},
+	{Name: "mmap", Words: []string{"on", "off"}, Default: "on", Doc: "map model files instead of reading them"},
 	{Name: "fast-disk", Words: []string{"on", "off"}, Doc: "stream offloaded weights from disk"},
-	{Name: "cpu-vae", Words: []string{"on", "off"}, Doc: "run the VAE on the CPU"},
+	{Name: "cpu-vae", Words: []string{"on", "off"}, Default: "off", Doc: "run the VAE on the CPU"},
 	{Name: "attention", Words: []string{"pytorch", "split", "quad", "sage", "flash", "xformers"}, Doc: "the attention implementation"},
 	{Name: "unet-dtype", Words: []string{"fp32", "fp64", "bf16", "fp16", "fp8_e4m3fn", "fp8_e5m2", "fp8_e8m0fnu"}, Doc: "dtype of the diffusion model's weights"},
 	{Name: "vae-dtype", Words: []string{"fp16", "fp32", "bf16"}, Doc: "dtype of the VAE"},

@@ -17,6 +17,9 @@ type Workflow struct {
 	Vary []Input `json:"vary,omitempty"`
 	// StandIns names model files that are stand-ins, not real weights.
 	StandIns []string `json:"stand_ins,omitempty"`
+	// Warnings are what a person should know before it runs, e.g. that a branch
+	// of it has nothing to vary.
+	Warnings []string `json:"-"`
 }
 
 // GraphNode is one node of a graph in API format.
