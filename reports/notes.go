@@ -1,0 +1,139 @@
+package reports
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"memtrix"
+)
+
+// sources say where each number of a sheet comes from and how it was got.
+func sources(s Session, columns []column, rows []row) []string {
+	has := func(title string) bool {
+		return slices.ContainsFunc(columns, func(c column) bool { return c.title == title })
+	}
+	var lines []string
+	for _, p := range []struct{ title, meter string }{
+		{"VRAM peak", vramMeter(s.Trials)},
+		{"RAM peak", memtrix.RAMTreeRSS},
+		{"RAM anon", memtrix.RAMTreeAnon},
+	} {
+		if has(p.title) {
+			lines = append(lines, p.title+": "+sourceText(s, p.meter))
+		}
+	}
+	if has(string(memtrix.Rested)) {
+		lines = append(lines, "rested: the same meters, idle after the last prompt")
+	}
+	if has(string(memtrix.Freed)) {
+		lines = append(lines, "freed: the same meters, after POST /free has acted")
+	}
+	if has("prompt 1") || has("prompt 2") {
+		lines = append(lines, "prompt: seconds from POST until the prompt ended; the second is the steady one")
+	}
+	if has("total") {
+		lines = append(lines, "total: seconds of the whole trial, start and rest included")
+	}
+	return append(lines, differenceText(s, rows)...)
+}
+
+func sourceText(s Session, meter string) string {
+	text := meter
+	if source := meterSource(s.Trials, meter); source != "" {
+		text += ", " + source
+	}
+	hows := allHows(s.Trials, meter)
+	words := make([]string, 0, len(hows))
+	for _, how := range hows {
+		word := howText(how, s)
+		if len(hows) > 1 && how != "" {
+			word = string(how)[:1] + " = " + word
+		}
+		words = append(words, word)
+	}
+	if all := strings.Join(words, ", "); all != "" {
+		text += "; " + all
+	}
+	return text
+}
+
+func howText(how memtrix.PeakHow, s Session) string {
+	switch {
+	case how == memtrix.PeakSampled && s.Interval > 0:
+		return "sampled every " + interval(s.Interval)
+	case how == memtrix.PeakKernel:
+		return "kernel counter (VmHWM), nothing missed"
+	case how == memtrix.PeakProbe:
+		return "probe (the allocator's own counter)"
+	}
+	return string(how)
+}
+
+// interval is a sampling interval: "10 ms", "0.5 ms".
+func interval(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + " ms"
+}
+
+// differenceText explains the marks, and names what they were compared with.
+func differenceText(s Session, rows []row) []string {
+	var pairs []string
+	for _, r := range rows {
+		if r.diff.outcome == "" && len(r.diff.peaks) == 0 {
+			continue
+		}
+		if pair := r.cell.Version.Name + " with " + r.diff.from; !slices.Contains(pairs, pair) {
+			pairs = append(pairs, pair)
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return []string{"+N %, new, was: differences of peaks above " + strconv.Itoa(shownDifference*100) +
+		" % and of outcomes at equal settings (" + strings.Join(pairs, "; ") + "); not tested for noise"}
+}
+
+// notes are the reasons of what did not run, what was odd about trials, and what
+// failed.
+func notes(s Session, rows []row) []string {
+	var lines []string
+	for _, r := range rows {
+		name := r.cell.Version.Name + ", " + settingsText(r.cell)
+		switch {
+		case r.planned != nil && r.planned.Reason != "":
+			lines = append(lines, name+": "+string(r.planned.Status)+", "+r.planned.Reason)
+		case r.trial != nil:
+			lines = append(lines, trialNotes(r.trial)...)
+		}
+	}
+	return append(lines, s.Plan.Warnings...)
+}
+
+func trialNotes(t *memtrix.Trial) []string {
+	var lines []string
+	prefix := "trial " + strconv.FormatInt(t.ID, 10) + ": "
+	if t.Outcome.Kind != memtrix.Pass && t.Outcome.Message != "" {
+		lines = append(lines, prefix+oneLine(t.Outcome.Message))
+	}
+	for _, r := range t.Readings {
+		if r.Note != "" {
+			lines = append(lines, prefix+string(r.Kind)+": "+oneLine(r.Note))
+		}
+	}
+	for _, w := range t.Warnings {
+		lines = append(lines, prefix+oneLine(w))
+	}
+	return lines
+}
+
+// oneLine makes one line of server text: no line breaks, no escape sequences.
+func oneLine(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}

@@ -1,0 +1,49 @@
+package reports
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// wrap breaks text at spaces into lines of at most width characters. Words that
+// are longer are broken after "=", "-", "_", "/" or ".", or where they must.
+func wrap(text string, width int) []string {
+	if width <= 0 || utf8.RuneCountInString(text) <= width {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		pieces := breakWord(word, width)
+		lines = append(lines, pieces[:len(pieces)-1]...)
+		line = pieces[len(pieces)-1]
+	}
+	if line == "" && len(lines) > 0 {
+		return lines
+	}
+	return append(lines, line)
+}
+
+func breakWord(word string, width int) []string {
+	var pieces []string
+	runes := []rune(word)
+	for len(runes) > width {
+		at := width
+		for i := width; i > width/3; i-- {
+			if strings.ContainsRune("=-_/.", runes[i-1]) {
+				at = i
+				break
+			}
+		}
+		pieces = append(pieces, string(runes[:at]))
+		runes = runes[at:]
+	}
+	return append(pieces, string(runes))
+}
