@@ -1,0 +1,260 @@
+package matrix
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"memtrix"
+)
+
+var versionKeys = []string{"path", "sim", "name", "python"}
+
+// versionsLater are ways to name a version that are planned; saying so is
+// kinder than "unknown key".
+var versionsLater = map[string]bool{
+	"release": true, "version": true, "commit": true, "branch": true, "pr": true,
+	"latest": true, "url": true, "git": true, "tag": true,
+}
+
+const onlyPathAndSim = "only path: and sim: can be run by this version of memtrix (releases, commits, branches, pr:N, latest and url: come later)"
+
+func (r *specReader) versions(n ast.Node) {
+	seen := map[string]pos{}
+	for _, item := range r.sequence(n, "versions") {
+		v, ok := r.version(item)
+		if !ok {
+			continue
+		}
+		if v.Name != "" {
+			if first, again := seen[v.Name]; again {
+				r.fail(v.pos, "two versions are called %q; the first is in line %d", v.Name, first.line)
+			}
+			seen[v.Name] = v.pos
+		}
+		r.spec.Versions = append(r.spec.Versions, v)
+	}
+}
+
+func (r *specReader) version(n ast.Node) (VersionEntry, bool) {
+	v := VersionEntry{pos: position(n)}
+	if text, ok := scalarText(n); ok {
+		hint := ""
+		if strings.ContainsAny(text, `/\~`) && !strings.Contains(text, "://") {
+			hint = `; did you mean "path: ` + shorten(text) + `"?`
+		}
+		r.fail(v.pos, "version %q: %s%s", shorten(text), onlyPathAndSim, hint)
+		return v, false
+	}
+	before := len(r.errs)
+	fields, ok := r.mapping(n, "a version")
+	for _, f := range fields {
+		r.versionField(f, &v)
+	}
+	if !ok || len(r.errs) > before {
+		return v, false
+	}
+	switch {
+	case v.Path == "" && v.Sim == "":
+		r.fail(v.pos, "a version needs path: (a ComfyUI folder) or sim: (a release to simulate)")
+	case v.Path != "" && v.Sim != "":
+		r.fail(v.pos, "a version has path: or sim:, not both")
+	case v.Sim != "" && v.Python != "":
+		r.fail(v.pos, "python: has no meaning for a simulated version")
+	default:
+		return v, true
+	}
+	return v, false
+}
+
+func (r *specReader) versionField(f field, v *VersionEntry) {
+	switch f.key {
+	case "path":
+		if text, ok := r.word(f.value, "path"); ok {
+			v.Path = r.path(text)
+		}
+	case "sim":
+		if text, ok := r.word(f.value, "sim"); ok {
+			v.Sim = text
+		}
+	case "name":
+		r.name(f.value, &v.Name)
+	case "python":
+		if text, ok := r.word(f.value, "python"); ok {
+			v.Python = r.command(text)
+		}
+	default:
+		if versionsLater[f.key] {
+			r.fail(f.at, "%s: %s", f.key, onlyPathAndSim)
+			return
+		}
+		r.fail(f.at, "unknown key %q in a version%s", f.key, suggest(f.key, versionKeys))
+	}
+}
+
+var workflowKeys = []string{"builtin", "file", "name", "set", "vary"}
+
+func (r *specReader) workflows(n ast.Node) {
+	seen := map[string]pos{}
+	for _, item := range r.sequence(n, "workflows") {
+		w, ok := r.workflow(item)
+		if !ok {
+			continue
+		}
+		if first, again := seen[w.Name]; again {
+			r.fail(w.pos, "two workflows are called %q; the first is in line %d, so give one a name:", w.Name, first.line)
+		}
+		seen[w.Name] = w.pos
+		r.spec.Workflows = append(r.spec.Workflows, w)
+	}
+}
+
+func (r *specReader) workflow(n ast.Node) (WorkflowEntry, bool) {
+	w := WorkflowEntry{pos: position(n)}
+	if _, scalar := scalarText(n); scalar {
+		text, ok := r.word(n, "a workflow")
+		if looksLikeFile(text) {
+			r.fail(w.pos, "a workflow by its name alone is a built-in one; write \"file: %s\" for a file", shorten(text))
+			return w, false
+		}
+		w.BuiltIn, w.Name = text, text
+		return w, ok
+	}
+	before := len(r.errs)
+	ok := r.keys(n, "a workflow", workflowKeys, func(f field) { r.workflowField(f, &w) })
+	if !ok || len(r.errs) > before {
+		return w, false
+	}
+	switch {
+	case w.BuiltIn == "" && w.File == "":
+		r.fail(w.pos, "a workflow needs file: (API format) or builtin: (a name)")
+		return w, false
+	case w.BuiltIn != "" && w.File != "":
+		r.fail(w.pos, "a workflow has file: or builtin:, not both")
+		return w, false
+	case w.Name == "" && w.BuiltIn != "":
+		w.Name = w.BuiltIn
+	case w.Name == "":
+		w.Name = fileName(w.File)
+	}
+	return w, true
+}
+
+func looksLikeFile(text string) bool {
+	return strings.ContainsAny(text, `/\`) || filepath.Ext(text) != ""
+}
+
+// fileName is a file's name without its folder and ending, and without the
+// ".api" that people put before it.
+func fileName(path string) string {
+	base := filepath.Base(path)
+	base = strings.TrimSuffix(base, filepath.Ext(base))
+	if short := strings.TrimSuffix(base, ".api"); short != "" {
+		return short
+	}
+	return base
+}
+
+func (r *specReader) workflowField(f field, w *WorkflowEntry) {
+	switch f.key {
+	case "builtin":
+		if text, ok := r.word(f.value, "builtin"); ok {
+			w.BuiltIn = text
+		}
+	case "file":
+		if text, ok := r.word(f.value, "file"); ok {
+			w.File = r.path(text)
+		}
+	case "name":
+		r.name(f.value, &w.Name)
+	case "set":
+		fields, ok := r.mapping(f.value, "set")
+		if ok && len(fields) == 0 {
+			r.fail(f.at, "set is empty; leave it out or put something in")
+		}
+		for _, a := range fields {
+			r.inputPath(a.key, a.at)
+			if value, ok := r.jsonValue(a.value, "set "+a.key); ok {
+				w.Set = append(w.Set, Assignment{Path: a.key, Value: value, pos: a.at})
+			}
+		}
+	case "vary":
+		for _, item := range r.sequence(f.value, "vary") {
+			if text, ok := r.word(item, "an item of vary"); ok {
+				r.inputPath(text, position(item))
+				w.Vary = append(w.Vary, text)
+				w.varyPos = append(w.varyPos, position(item))
+			}
+		}
+	}
+}
+
+func (r *specReader) inputPath(path string, at pos) {
+	i := strings.IndexByte(path, '.')
+	if i <= 0 || i == len(path)-1 {
+		r.fail(at, "%q is no input; write node.input, for example \"5.steps\" or \"KSampler.steps\"", shorten(path))
+	}
+}
+
+// outcomes are the words that expect: takes. A trial that was interrupted or
+// not measured is never what somebody expects.
+var outcomes = []memtrix.OutcomeKind{
+	memtrix.Pass, memtrix.OOM, memtrix.Error, memtrix.Killed, memtrix.Hang,
+	memtrix.StartupFailure, memtrix.InvalidWorkflow, memtrix.NotInForce,
+}
+
+func (r *specReader) expect(n ast.Node) {
+	for _, item := range r.sequence(n, "expect") {
+		before := len(r.errs)
+		e := Expectation{pos: position(item)}
+		ok := r.keys(item, "expect", []string{"when", "outcome"}, func(f field) {
+			if f.key == "when" {
+				r.when(f.value, &e)
+			} else {
+				r.outcome(f.value, &e.Outcome)
+			}
+		})
+		if !ok || len(r.errs) > before {
+			continue
+		}
+		if e.Outcome == "" {
+			r.fail(e.pos, "expect needs an outcome:, for example oom")
+		}
+		r.spec.Expect = append(r.spec.Expect, e)
+	}
+}
+
+// when reads the cells that an expectation is about; without it, all are.
+func (r *specReader) when(n ast.Node, e *Expectation) {
+	e.Settings = memtrix.Settings{}
+	fields, _ := r.mapping(n, "when")
+	for _, f := range fields {
+		switch f.key {
+		case "version":
+			e.Version, _ = r.word(f.value, "version")
+			e.versionPos = position(f.value)
+		case "workflow":
+			e.Workflow, _ = r.word(f.value, "workflow")
+			e.workflowPos = position(f.value)
+		default:
+			r.setting(f, e.Settings)
+		}
+	}
+}
+
+func (r *specReader) outcome(n ast.Node, into *memtrix.OutcomeKind) {
+	text, ok := r.word(n, "outcome")
+	if !ok {
+		return
+	}
+	words := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		words[i] = string(o)
+		if words[i] == text {
+			*into = o
+			return
+		}
+	}
+	r.fail(position(n), "unknown outcome %q%s", shorten(text), suggest(text, words))
+}
