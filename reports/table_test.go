@@ -89,6 +89,8 @@ func TestWrap(t *testing.T) {
 	check("dynamic-vram=off vram-mode=low", 18, "dynamic-vram=off|vram-mode=low")
 	check("text-encoder-dtype=fp8_e4m3fn", 20, "text-encoder-dtype=|fp8_e4m3fn")
 	check("aaaaaaaaaa b", 4, "aaaa|aaaa|aa b")
+	check("oom vram, KSampler (5)", 16, "oom vram,|KSampler (5)")
+	check("CheckpointLoader (5)", 16, "CheckpointLoader|(5)")
 	check("äöü äöü", 3, "äöü|äöü")
 }
 

@@ -6,14 +6,15 @@ import (
 )
 
 // wrap breaks text at spaces into lines of at most width characters. Words that
-// are longer are broken after "=", "-", "_", "/" or ".", or where they must.
+// are longer are broken after "=", "-", "_", "/" or ".", or where they must. A
+// bracket stays with the word before it: "KSampler (5)".
 func wrap(text string, width int) []string {
 	if width <= 0 || utf8.RuneCountInString(text) <= width {
 		return []string{text}
 	}
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for _, word := range words(text, width) {
 		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width {
 			line += " " + word
 			continue
@@ -29,6 +30,19 @@ func wrap(text string, width int) []string {
 		return lines
 	}
 	return append(lines, line)
+}
+
+func words(text string, width int) []string {
+	var list []string
+	for _, word := range strings.Fields(text) {
+		last := len(list) - 1
+		if last >= 0 && strings.HasPrefix(word, "(") && utf8.RuneCountInString(list[last]+" "+word) <= width {
+			list[last] += " " + word
+			continue
+		}
+		list = append(list, word)
+	}
+	return list
 }
 
 func breakWord(word string, width int) []string {
