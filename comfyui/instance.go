@@ -1,0 +1,166 @@
+package comfyui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"memtrix"
+)
+
+// Instance is one running server. It implements memtrix.Instance.
+type Instance struct {
+	target *Target
+	job    memtrix.Job
+	layout layout
+	argv   []string
+
+	process *process
+	log     *logWriter
+	record  *recorder
+	client  *client
+	talk    *talk // set once it is ready
+
+	emitting sync.Mutex
+	stopping sync.Once
+	exit     memtrix.Exit
+	fileErr  error
+}
+
+var _ memtrix.Instance = (*Instance)(nil)
+
+func (i *Instance) now() time.Duration { return time.Since(i.job.Epoch) }
+
+func (i *Instance) emit(e memtrix.Event) {
+	i.emitting.Lock()
+	defer i.emitting.Unlock()
+	if i.job.Event != nil {
+		i.job.Event(e)
+	}
+}
+
+// start opens the raw files and starts the process.
+func (i *Instance) start(env []string) error {
+	var err error
+	if i.log, err = newLogWriter(i.layout.dir, i.now, i.job.Log); err != nil {
+		return err
+	}
+	if i.record, err = newRecorder(i.layout.dir); err != nil {
+		return errors.Join(err, i.log.close())
+	}
+	i.client = newClient(fmt.Sprintf("http://127.0.0.1:%d", i.layout.port))
+	i.process, err = startProcess(i.argv, env, i.layout.path("work"), i.log, i.target.patience())
+	if err != nil {
+		return errors.Join(err, i.log.close(), i.record.close())
+	}
+	return nil
+}
+
+// PID is the server's process.
+func (i *Instance) PID() int { return i.process.pid() }
+
+// Exited is closed when the server's process has ended.
+func (i *Instance) Exited() <-chan struct{} { return i.process.exited }
+
+// Command is the command line as it was started, for messages and evidence.
+func (i *Instance) Command() []string { return i.argv }
+
+// URL is where the server listens.
+func (i *Instance) URL() string { return i.client.base }
+
+// readyPoll is the pace at which a starting server is asked.
+const readyPoll = 20 * time.Millisecond
+
+// Ready waits until the server answers. When the process ends before that, the
+// error shows its last lines and what a person can do; it wraps ErrPortTaken when
+// that was the cause.
+func (i *Instance) Ready(ctx context.Context) error {
+	// Custom nodes, database and routes are set up before the port opens: the
+	// first answer means ready.
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for i.client.probe(ctx) != nil {
+		select {
+		case <-i.process.exited:
+			return i.startFailure()
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not answer in time: %w; %s", context.Cause(ctx), tail(i.log.last(5)))
+		case <-ticker.C:
+		}
+	}
+	id := uuid.NewString()
+	socket, err := openSocket(ctx, i.client.base, id, i.now, i.record)
+	if err != nil {
+		return err
+	}
+	i.talk = &talk{
+		client: i.client, socket: socket, clientID: id, now: i.now, record: i.record, emit: i.emit,
+		gone: i.process.exited, how: i.process.ended, past: map[string]bool{},
+	}
+	i.emit(memtrix.Event{At: i.now(), Kind: memtrix.EventReady})
+	return nil
+}
+
+// startFailure explains a server that ended before it answered.
+func (i *Instance) startFailure() error {
+	// Its last words may still be in the pipe.
+	i.process.halt(context.Background())
+	lines := i.log.last(15)
+	err := fmt.Errorf("the server ended while starting (%s); %s%s", i.process.ended(), tail(lines), advice(lines, i.job.Cell.Version))
+	if strings.Contains(strings.Join(lines, "\n"), "is already in use") || strings.Contains(strings.Join(lines, "\n"), "address already in use") {
+		return fmt.Errorf("%w: %w", ErrPortTaken, err)
+	}
+	return err
+}
+
+// Do sends the n-th prompt and waits for its end. The result's outcome is pass,
+// error, interrupted or invalid-workflow: what the server said, no more. A prompt
+// whose server died, or whose ctx ended, has no end event; in the second case the
+// server was asked to interrupt it.
+func (i *Instance) Do(ctx context.Context, n int) (memtrix.PromptResult, error) {
+	if i.talk == nil {
+		return memtrix.PromptResult{Index: n}, errors.New("the server is not ready")
+	}
+	w := i.job.Cell.Workflow
+	graph := w.Graph
+	if i.target.Vary != nil {
+		graph = i.target.Vary(w, n)
+	}
+	return i.talk.do(ctx, n, graph)
+}
+
+// Free asks the server to unload models and drop its caches. It only notes the
+// wish: whether and when it acted shows in the meters.
+func (i *Instance) Free(ctx context.Context) error { return i.client.free(ctx) }
+
+// SystemStats are the server's own figures. Asking for them touches the GPU.
+func (i *Instance) SystemStats(ctx context.Context) (Stats, error) { return i.client.systemStats(ctx) }
+
+// Queue is how many prompts run and wait.
+func (i *Instance) Queue(ctx context.Context) (running, pending int, err error) {
+	return i.client.queue(ctx)
+}
+
+// Stop ends the server and everything it started: SIGINT, SIGTERM, SIGKILL, then
+// whatever is left. When ctx has ended, it kills at once. All output has been
+// reported when it returns.
+func (i *Instance) Stop(ctx context.Context) memtrix.Exit {
+	i.stopping.Do(func() {
+		i.exit = i.process.halt(ctx)
+		if i.talk != nil {
+			i.talk.socket.close()
+		}
+		i.client.close()
+		i.fileErr = errors.Join(i.log.close(), i.record.close())
+		i.layout.tidy()
+	})
+	return i.exit
+}
+
+// FilesError is the first error that writing the raw files met, nil before Stop.
+func (i *Instance) FilesError() error { return i.fileErr }
