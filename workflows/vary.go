@@ -179,8 +179,9 @@ func Varied(value json.RawMessage, n int) json.RawMessage {
 	return nil
 }
 
-// bounds are the largest values that seeds and colours have in ComfyUI's
-// nodes (16, 24, 31, 32, 53, 63 and 64 bits).
+// bounds are largest values of seeds and colours: 16, 24, 31, 32, 63 and 64
+// bits occur in /object_info of ComfyUI 0.29.0, and 53 bits is where whole
+// numbers of a browser end.
 var bounds = func() []*big.Int {
 	var all []*big.Int
 	for _, bits := range []uint{16, 24, 31, 32, 53, 63, 64} {
