@@ -218,7 +218,7 @@ func (r *specReader) hardwareItem(n ast.Node) (memtrix.Hardware, bool) {
 		if !ok {
 			return
 		}
-		size, err := parseSize(text)
+		size, err := Size(text)
 		if err != nil {
 			r.fail(position(f.value), "vram %q: %v", shorten(text), err)
 		}
