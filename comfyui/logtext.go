@@ -35,7 +35,7 @@ func Clean(line string) []LogToken {
 		pieces := strings.Split(strings.TrimSuffix(row, "\r"), "\r")
 		for i, piece := range pieces {
 			token := cleanPiece(piece)
-			if token.Text == "" && token.Level == "" {
+			if token.Text == "" {
 				continue
 			}
 			token.Redrawn = i < len(pieces)-1
@@ -58,8 +58,5 @@ func cleanPiece(piece string) LogToken {
 		}
 	}
 	token.Text = strings.TrimRight(text, " \t")
-	if token.Stamp == "" && token.Level == "" && strings.TrimSpace(token.Text) == "" {
-		token.Text = ""
-	}
 	return token
 }

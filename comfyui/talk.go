@@ -33,8 +33,11 @@ const (
 	lostPoll = 250 * time.Millisecond
 	// writtenPoll is the pace between the end of the work and its history.
 	writtenPoll = 10 * time.Millisecond
-	// lateFrames is how long the last frames may come behind the history.
-	lateFrames = 300 * time.Millisecond
+	// lateFrames is how long the last frames may come behind the history: some
+	// releases collect garbage between the two.
+	lateFrames = 2 * time.Second
+	// lastWords is how long the frames of a dead server may take to be read.
+	lastWords = 300 * time.Millisecond
 )
 
 // work is one prompt on its way.
@@ -51,7 +54,6 @@ type work struct {
 	known   bool // the outcome has come over the socket
 	knownAt time.Duration
 	done    bool // the last frame has come
-	doneAt  time.Duration
 	failed  bool // an error or interruption was reported
 	refused bool // a branch was dropped
 
@@ -83,7 +85,7 @@ func (t *talk) do(ctx context.Context, n int, graph map[string]memtrix.GraphNode
 	t.emit(memtrix.Event{At: w.start, Kind: memtrix.EventPromptStart, Prompt: n})
 	for _, f := range refusals(accepted.NodeErrors, graph, t.client.optionsOf(ctx)) {
 		w.refused = true
-		t.emit(memtrix.Event{At: t.now(), Kind: memtrix.EventError, Prompt: n, Node: f.Node, Failure: &f})
+		t.emit(memtrix.Event{At: w.start, Kind: memtrix.EventError, Prompt: n, Node: f.Node, Failure: &f})
 	}
 	if err := w.follow(ctx); err != nil {
 		w.result.Seconds = (t.now() - w.start).Seconds()
@@ -132,7 +134,7 @@ func (t *talk) because(ctx context.Context, err error) error {
 func (w *work) follow(ctx context.Context) error {
 	answers := make(chan answer, 1)
 	asking := false
-	timer := time.NewTimer(silence)
+	timer := time.NewTimer(w.pause())
 	defer timer.Stop()
 	ask := func() {
 		if !asking && w.entry == nil {
@@ -147,7 +149,7 @@ func (w *work) follow(ctx context.Context) error {
 		select {
 		case <-w.t.socket.wakeup:
 			w.arrived()
-			if w.known {
+			if w.known || w.gap && !w.offline {
 				ask()
 			}
 		case a := <-answers:
@@ -156,7 +158,7 @@ func (w *work) follow(ctx context.Context) error {
 		case <-timer.C:
 			ask()
 		case <-w.t.gone:
-			w.arrived()
+			w.lastFrames()
 			return fmt.Errorf("%w while prompt %d ran (%s)", errEnded, w.n, w.t.how())
 		case <-ctx.Done():
 			w.t.giveUp()
@@ -166,6 +168,20 @@ func (w *work) follow(ctx context.Context) error {
 			return nil
 		}
 		timer.Reset(w.pause())
+	}
+}
+
+// lastFrames reports what a dead server still had sent, up to the end of the
+// connection.
+func (w *work) lastFrames() {
+	timer := time.NewTimer(lastWords)
+	defer timer.Stop()
+	for w.arrived(); !w.offline; w.arrived() {
+		select {
+		case <-w.t.socket.wakeup:
+		case <-timer.C:
+			return
+		}
 	}
 }
 
@@ -234,7 +250,7 @@ func (w *work) frame(f frame, a arrival) {
 		w.known, w.knownAt = true, a.at
 		w.failed = w.failed || f.Type != "execution_success"
 	case promptDone:
-		w.done, w.doneAt = true, a.at
+		w.done = true
 		if !w.known { // releases of before 2024-07 have no other end
 			w.known, w.knownAt = true, a.at
 		}
@@ -254,8 +270,8 @@ func (w *work) frame(f frame, a arrival) {
 func (w *work) finish() {
 	v := w.entry.judge()
 	end := w.entryAt
-	if w.done {
-		end = w.doneAt
+	if w.known {
+		end = w.knownAt
 	}
 	if v.end != nil && !w.failed {
 		if e, ok := v.end.event(end, w.n, w.graph, nil); ok {

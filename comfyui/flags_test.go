@@ -1,0 +1,213 @@
+package comfyui
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"memtrix"
+)
+
+// releases gives the real flags of 76 releases.
+func releases(t testing.TB) map[string]map[string]bool {
+	t.Helper()
+	var lists map[string][]string
+	if err := json.Unmarshal(gunzip(t, "testdata/flags.json.gz"), &lists); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]map[string]bool{}
+	for release, flags := range lists {
+		all[release] = map[string]bool{}
+		for _, f := range flags {
+			all[release][f] = true
+		}
+	}
+	return all
+}
+
+func set(words string) memtrix.Settings {
+	s := memtrix.Settings{}
+	for _, w := range strings.Fields(words) {
+		k, v, _ := strings.Cut(w, "=")
+		s[k] = v
+	}
+	return s
+}
+
+func TestArgv(t *testing.T) {
+	all := releases(t)
+	packages := map[string]string{"torch": "2.11.0", "sageattention": "2.0", "flash_attn": "2.5"}
+	for _, c := range []struct{ release, settings, argv, reason string }{
+		{"0.29.0", "", "", ""},
+		{"0.29.0", "dynamic-vram=on vram-mode=normal pinned-memory=on async-offload=on smart-memory=on mmap=on fast-disk=off cpu-vae=off device=gpu cache=ram", "", ""},
+		{"0.29.0", "dynamic-vram=off", "--disable-dynamic-vram", ""},
+		{"0.29.0", "dynamic-vram=off vram-mode=low", "--disable-dynamic-vram --lowvram", ""},
+		{"0.29.0", "vram-mode=no", "--novram", ""},
+		{"0.29.0", "vram-mode=gpu-only", "--gpu-only", ""},
+		{"0.29.0", "dynamic-vram=on vram-mode=high", "--enable-dynamic-vram --highvram", ""},
+		{"0.16.1", "dynamic-vram=on vram-mode=high", "", "vram-mode=high turns dynamic VRAM off"},
+		{"0.16.1", "dynamic-vram=on vram-mode=low", "--lowvram", ""},
+		{"0.15.0", "dynamic-vram=on", "--fast=dynamic_vram", ""},
+		{"0.15.0", "dynamic-vram=off", "", ""},
+		{"0.12.0", "dynamic-vram=on", "--fast=dynamic_vram", ""},
+		{"0.11.0", "dynamic-vram=on", "", "has no dynamic VRAM"},
+		{"0.3.66", "dynamic-vram=off", "", ""},
+		{"0.3.66", "dynamic-vram=on", "", "has no dynamic VRAM (it came with 0.16.0)"},
+		{"0.29.0", "pinned-memory=off", "--disable-pinned-memory", ""},
+		{"0.3.69", "pinned-memory=off", "--disable-pinned-memory", ""},
+		{"0.3.69", "pinned-memory=on", "", ""},
+		{"0.3.68", "pinned-memory=on", "--fast=pinned_memory", ""},
+		{"0.3.68", "pinned-memory=off", "", ""},
+		{"0.3.67", "pinned-memory=on", "", "has no pinned memory"},
+		{"0.3.67", "pinned-memory=off", "", ""},
+		{"0.29.0", "async-offload=off", "--disable-async-offload", ""},
+		{"0.29.0", "async-offload=4", "--async-offload=4", ""},
+		{"0.29.0", "async-offload=0", "--disable-async-offload", ""},
+		{"0.29.0", "async-offload=1.5", "", "whole number"},
+		{"0.3.75", "async-offload=on", "--async-offload", ""},
+		{"0.3.75", "async-offload=2", "--async-offload", ""},
+		{"0.3.75", "async-offload=4", "", "always uses 2 streams"},
+		{"0.3.75", "async-offload=off", "", ""},
+		{"0.3.30", "async-offload=on", "", "has no asynchronous offloading"},
+		{"0.3.30", "async-offload=3", "", "has no asynchronous offloading"},
+		{"0.29.0", "smart-memory=off mmap=off cpu-vae=on", "--disable-smart-memory --disable-mmap --cpu-vae", ""},
+		{"0.3.44", "mmap=off", "", "0.3.44 does not know --disable-mmap"},
+		{"0.3.44", "mmap=on", "", ""},
+		{"0.29.0", "cache=classic", "--cache-classic", ""},
+		{"0.29.0", "cache=none", "--cache-none", ""},
+		{"0.29.0", "cache=high-ram", "--high-ram", ""},
+		{"0.24.0", "cache=high-ram", "", "does not know --high-ram"},
+		{"0.22.0", "cache=ram", "--cache-ram", ""},
+		{"0.23.0", "cache=ram", "", ""},
+		{"0.3.67", "cache=ram", "", "does not know --cache-ram"},
+		{"0.3.27", "cache=none", "", "does not know --cache-none"},
+		{"0.29.0", "cache-lru=10", "--cache-lru 10", ""},
+		{"0.29.0", "cache-lru=0", "", "means no such cache"},
+		{"0.29.0", "cache-ram=4", "--cache-ram=4", ""},
+		{"0.29.0", "cache-ram=0", "--cache-ram=0", ""},
+		{"0.22.0", "cache-ram=0", "", "turns that cache off"},
+		{"0.29.0", "cache-ram=4 cache=ram", "--cache-ram=4", ""},
+		{"0.29.0", "cache-ram=4 cache=none", "", "cache=none and cache-ram=4 exclude one another"},
+		{"0.29.0", "cache-lru=4 cache=classic", "", "exclude one another"},
+		{"0.29.0", "cache-lru=4 cache-ram=4 cache=ram", "", "exclude one another"},
+		{"0.29.0", "reserve-vram=2 vram-headroom=1.5", "--reserve-vram 2 --vram-headroom 1.5", ""},
+		{"0.24.0", "vram-headroom=1", "", "does not know --vram-headroom"},
+		{"0.24.0", "vram-headroom=0", "", ""},
+		{"0.29.0", "cuda-malloc=on", "--cuda-malloc", ""},
+		{"0.29.0", "cuda-malloc=off", "--disable-cuda-malloc", ""},
+		{"0.29.0", "fast-disk=on", "--fast-disk", ""},
+		{"0.22.0", "fast-disk=on", "", "does not know --fast-disk"},
+		{"0.29.0", "attention=pytorch", "--use-pytorch-cross-attention", ""},
+		{"0.29.0", "attention=split", "--use-split-cross-attention", ""},
+		{"0.29.0", "attention=sage", "--use-sage-attention", ""},
+		{"0.29.0", "attention=flash", "--use-flash-attention", ""},
+		{"0.29.0", "attention=xformers", "", "xformers is not installed"},
+		{"0.3.26", "attention=flash", "", "does not know --use-flash-attention"},
+		{"0.29.0", "unet-dtype=fp8_e4m3fn vae-dtype=bf16 text-encoder-dtype=fp16", "--fp8_e4m3fn-unet --bf16-vae --fp16-text-enc", ""},
+		{"0.3.28", "unet-dtype=fp8_e8m0fnu", "", "does not know --fp8_e8m0fnu-unet"},
+		{"0.29.0", "device=cpu", "--cpu", ""},
+		{"0.29.0", "device=cpu cache=none dynamic-vram=off pinned-memory=off async-offload=off cuda-malloc=off", "--cpu --disable-dynamic-vram --disable-pinned-memory --disable-async-offload --cache-none --disable-cuda-malloc", ""},
+		{"0.29.0", "device=cpu vram-mode=normal", "--cpu", ""},
+		{"0.29.0", "device=cpu vram-mode=low", "", "vram-mode=low needs a GPU, but device=cpu"},
+		{"0.29.0", "device=cpu dynamic-vram=on", "", "needs a GPU"},
+		{"0.29.0", "device=cpu pinned-memory=on", "", "needs a GPU"},
+		{"0.29.0", "device=cpu async-offload=on", "", "needs a GPU"},
+		{"0.29.0", "device=cpu async-offload=3", "", "needs a GPU"},
+		{"0.29.0", "device=cpu reserve-vram=1", "", "needs a GPU"},
+		{"0.29.0", "device=cpu vram-headroom=1", "", "needs a GPU"},
+		{"0.29.0", "device=cpu cuda-malloc=on", "", "needs a GPU"},
+		{"0.29.0", "device=cpu fast-disk=on", "", "needs a GPU"},
+		{"0.29.0", "device=cpu attention=sage", "", "needs a GPU"},
+		{"0.29.0", "device=cpu attention=quad", "--cpu --use-quad-cross-attention", ""},
+		{"0.29.0", "pined-memory=off", "", `unknown setting "pined-memory"`},
+		{"0.29.0", "pinned-memory=maybe", "", `takes on, off, not "maybe"`},
+	} {
+		v := memtrix.Version{Name: c.release, Release: c.release, Flags: all[c.release], Packages: packages}
+		if v.Flags == nil {
+			t.Fatalf("no flags of %s", c.release)
+		}
+		argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set(c.settings)})
+		if got := strings.Join(argv, " "); got != c.argv {
+			t.Errorf("%s %s: argv %q, want %q", c.release, c.settings, got, c.argv)
+		}
+		if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) {
+			t.Errorf("%s %s: reason %q, want %q", c.release, c.settings, reason, c.reason)
+		}
+	}
+}
+
+// An installed xformers would win over other attention without a word.
+func TestArgvXformers(t *testing.T) {
+	v := memtrix.Version{Name: "x", Packages: map[string]string{"xformers": "0.0.30"}}
+	argv, _ := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set("attention=split")})
+	if want := []string{"--use-split-cross-attention", "--disable-xformers"}; !slices.Equal(argv, want) {
+		t.Errorf("got %q, want %q", argv, want)
+	}
+	if argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set("attention=xformers")}); len(argv) != 0 || reason != "" {
+		t.Errorf("got %q, %q, want nothing", argv, reason)
+	}
+}
+
+// A version whose flags could not be read, and a simulated one, are taken to be
+// today's.
+func TestArgvUnknownFlags(t *testing.T) {
+	v := memtrix.Version{Name: "A", Target: memtrix.TargetSim}
+	argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set("dynamic-vram=off cache=none")})
+	if want := []string{"--disable-dynamic-vram", "--cache-none"}; !slices.Equal(argv, want) || reason != "" {
+		t.Errorf("got %q, %q, want %q", argv, reason, want)
+	}
+}
+
+// Whatever is asked of any release, it gets only flags that it knows.
+func TestArgvOnlyKnownFlags(t *testing.T) {
+	values := func(d memtrix.SettingDef) []string {
+		if d.Number != "" {
+			return append(slices.Clone(d.Words), "0", "1", "2", "3.5")
+		}
+		return d.Words
+	}
+	for release, known := range releases(t) {
+		v := memtrix.Version{Name: release, Release: release, Flags: known}
+		for _, d := range memtrix.SettingDefs {
+			for _, value := range values(d) {
+				argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: memtrix.Settings{d.Name: value}})
+				if reason != "" && len(argv) > 0 {
+					t.Errorf("%s %s=%s: both %q and %q", release, d.Name, value, argv, reason)
+				}
+				for _, word := range argv {
+					flag, _, _ := strings.Cut(word, "=")
+					if strings.HasPrefix(flag, "--") && !known[flag] {
+						t.Errorf("%s %s=%s: %s is unknown to it", release, d.Name, value, flag)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTodaysFlags(t *testing.T) {
+	want, got := releases(t)["0.29.0"], todaysFlags()
+	for f := range want {
+		if !got[f] {
+			t.Errorf("%s is missing", f)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d flags, want %d", len(got), len(want))
+	}
+}
+
+func TestRelease(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want bool // at least 0.12.0
+	}{
+		{"0.3.77", false}, {"0.4.0", false}, {"0.12.0", true}, {"0.29.0-dev", true}, {"v1.0", true}, {"0.12", true},
+		{"", false}, {"nightly", false},
+	} {
+		if got := parseRelease(c.text).atLeast(0, 12, 0); got != c.want {
+			t.Errorf("%q: got %v, want %v", c.text, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package comfyui
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"memtrix"
+)
+
+var update = flag.Bool("update", false, "write the goldens anew")
+
+func put(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// smallTree is the outside of a ComfyUI folder.
+func smallTree(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "ComfyUI")
+	for _, f := range []string{"main.py", "models/checkpoints/a.safetensors", "models/controlnet/c", "models/t2i_adapter/t",
+		"models/put_models_here.txt", "models/custom_nodes/trap.py", "input/example.png", "input/sub/frame 1.png", "input/sub/frame 2.png",
+		"input/other.mp4", "custom_nodes/pack/__init__.py", "custom_nodes/single.py", "custom_nodes/off.disabled/__init__.py"} {
+		put(t, filepath.Join(dir, filepath.FromSlash(f)), f)
+	}
+	return dir
+}
+
+func TestLayout(t *testing.T) {
+	all := releases(t)
+	for _, c := range []struct {
+		name, release string
+		packages      map[string]string
+		models, nodes bool
+	}{
+		{"today", "0.29.0", map[string]string{"comfyui-frontend-package": "1"}, false, false},
+		{"no front end", "0.29.0", map[string]string{"torch": "2"}, true, true},
+		{"packages unknown", "0.3.66", nil, true, true},
+		{"no whitelist", "0.3.43", map[string]string{}, false, true},
+		{"no database", "0.3.36", map[string]string{}, true, false},
+		{"no base directory", "0.3.12", map[string]string{}, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree, cache, models := smallTree(t), t.TempDir(), filepath.Join(t.TempDir(), "more")
+			put(t, filepath.Join(models, "loras", "l"), "")
+			job := memtrix.Job{Dir: filepath.Join(t.TempDir(), "trial")}
+			job.Cell.Version = memtrix.Version{Name: c.release, Target: memtrix.TargetComfyUI, Dir: tree, Python: "python", Flags: all[c.release], Packages: c.packages}
+			if c.models {
+				job.Models = []string{models}
+			}
+			if c.nodes {
+				job.CustomNodes = []string{"pack", "single", filepath.Join(tree, "custom_nodes", "pack")}
+			}
+			l, err := (&Target{CacheDir: cache}).lay(job, 20001)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths := "no extra_model_paths file\n"
+			if l.modelPaths != "" {
+				data, err := os.ReadFile(l.modelPaths)
+				if err != nil {
+					t.Fatal(err)
+				}
+				paths = string(data)
+			}
+			got := strings.Join(l.argv(), "\n") + "\n\n" + paths
+			for from, to := range map[string]string{tree: "TREE", cache: "CACHE", models: "MODELS", l.dir: "TRIAL"} {
+				got = strings.ReplaceAll(got, from, to)
+			}
+			if i := strings.Index(got, "CACHE/nodes/"); i >= 0 {
+				got = strings.ReplaceAll(got, got[i:i+len("CACHE/nodes/")+16], "CACHE/nodes/HASH")
+			}
+			golden(t, filepath.Join("testdata", "layout", strings.ReplaceAll(c.name, " ", "-")+".txt"), got)
+		})
+	}
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		put(t, file, got)
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCustomNodeErrors(t *testing.T) {
+	tree := smallTree(t)
+	put(t, filepath.Join(tree, "elsewhere", "pack", "__init__.py"), "")
+	for _, c := range []struct {
+		release string
+		nodes   []string
+		want    string
+	}{
+		{"0.29.0", []string{"pakc"}, `"pakc" is not there`},
+		{"0.29.0", []string{"pakc"}, "has: off.disabled, pack, single.py"},
+		{"0.29.0", []string{"off.disabled"}, "disabled by its name"},
+		{"0.29.0", []string{"pack", filepath.Join(tree, "elsewhere", "pack")}, "have the same name"},
+		{"0.3.12", []string{"pack"}, "can only load all of them or none"},
+	} {
+		job := memtrix.Job{Dir: t.TempDir(), CustomNodes: c.nodes}
+		job.Cell.Version = memtrix.Version{Name: c.release, Dir: tree, Flags: releases(t)[c.release]}
+		_, err := (&Target{}).lay(job, 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %v: got %v, want %q in it", c.release, c.nodes, err, c.want)
+		}
+	}
+}
+
+func TestShowInputs(t *testing.T) {
+	for _, cached := range []bool{true, false} {
+		tree, to, cache := smallTree(t), t.TempDir(), ""
+		if cached {
+			cache = t.TempDir()
+		}
+		graph := map[string]memtrix.GraphNode{
+			"1": {Inputs: map[string]json.RawMessage{"image": json.RawMessage(`"example.png [input]"`), "seed": json.RawMessage(`1`), "bad": json.RawMessage(`{`)}},
+			"2": {Inputs: map[string]json.RawMessage{"folder": json.RawMessage(`{"deep": ["sub"]}`)}},
+		}
+		from := filepath.Join(tree, "input")
+		if err := os.Symlink("/nonexistent", filepath.Join(from, "dangling")); err != nil {
+			t.Fatal(err)
+		}
+		if err := showInputs(from, to, cache, graph); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
+			if rel, _ := filepath.Rel(to, path); !d.IsDir() {
+				got[rel] = d.Type().String()[:1]
+			}
+			return err
+		})
+		want := map[string]string{"example.png": "-", "sub/frame 1.png": "-", "sub/frame 2.png": "-", "other.mp4": "L"}
+		for name, kind := range want {
+			if got[name] != kind {
+				t.Errorf("%s: got %q, want %q", name, got[name], kind)
+			}
+			data, err := os.ReadFile(filepath.Join(to, name))
+			if err != nil || string(data) != "input/"+name {
+				t.Errorf("%s holds %q, %v", name, data, err)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		// A server that writes to its input does not write to the person's.
+		put(t, filepath.Join(to, "example.png"), "changed")
+		if data, _ := os.ReadFile(filepath.Join(from, "example.png")); string(data) != "input/example.png" {
+			t.Error("writing to the trial's input changed the person's file")
+		}
+	}
+	if err := showInputs("/nonexistent/input", t.TempDir(), "", nil); err != nil {
+		t.Errorf("no input folder: %v", err)
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	base := []string{"PATH=/bin", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "PYTORCH_ALLOC_CONF=x", "CUDA_LAUNCH_BLOCKING=1",
+		"PYTORCH_NO_CUDA_MEMORY_CACHING=1", "CUDA_VISIBLE_DEVICES=1", "LD_PRELOAD=/lib/libjemalloc.so.2", "PYTHONDONTWRITEBYTECODE=1", "MALLOC_ARENA_MAX=2", "broken", "HF_HOME=/hf"}
+	got := environ(base, "/cache", map[string]string{"PYTORCH_ALLOC_CONF": "mine", "HF_HOME": ""})
+	want := []string{"CUDA_VISIBLE_DEVICES=1", "PATH=/bin", "PYTHONPYCACHEPREFIX=/cache/pycache", "PYTHONUNBUFFERED=1", "PYTORCH_ALLOC_CONF=mine",
+		"TORCHINDUCTOR_CACHE_DIR=/cache/inductor", "TRITON_CACHE_DIR=/cache/triton"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := environ([]string{"LD_PRELOAD=/lib/shim.so"}, "", nil), []string{"LD_PRELOAD=/lib/shim.so", "PYTHONUNBUFFERED=1"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
