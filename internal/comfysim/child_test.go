@@ -1,0 +1,235 @@
+package comfysim
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestMain lets the test binary be the simulated server: real processes, real
+// signals.
+func TestMain(m *testing.M) {
+	if os.Getenv("COMFYSIM_CHILD") == "1" {
+		os.Exit(Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// child is a running server.
+type child struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	dir  string
+	addr string
+
+	mu     sync.Mutex
+	log    bytes.Buffer
+	exited chan struct{}
+}
+
+func (c *child) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.Write(p)
+}
+
+func (c *child) logText() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.log.String()
+}
+
+// start runs a server with a port of its own in dir.
+func start(t *testing.T, dir string, args ...string) *child {
+	t.Helper()
+	port := freePort(t)
+	args = append([]string{"--listen", "127.0.0.1", "--port", strconv.Itoa(port)}, args...)
+	c := startArgs(t, dir, args...)
+	c.addr = "127.0.0.1:" + strconv.Itoa(port)
+	return c
+}
+
+func startArgs(t *testing.T, dir string, args ...string) *child {
+	t.Helper()
+	c := &child{t: t, dir: dir, exited: make(chan struct{})}
+	c.cmd = exec.Command(os.Args[0], args...)
+	c.cmd.Dir = dir
+	c.cmd.Env = append(os.Environ(), "COMFYSIM_CHILD=1")
+	c.cmd.Stdout, c.cmd.Stderr = c, c
+	if err := c.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = c.cmd.Wait() // the state is what is asked for
+		close(c.exited)
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill()
+		<-c.exited
+	})
+	return c
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// ready waits until the port answers.
+func (c *child) ready() {
+	c.t.Helper()
+	for {
+		conn, err := net.Dial("tcp", c.addr)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-c.exited:
+			c.t.Fatalf("server ended while starting:\n%s", c.logText())
+		case <-c.t.Context().Done():
+			c.t.Fatal("server did not become ready")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// waitLog waits until the log contains a text.
+func (c *child) waitLog(text string) {
+	c.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !strings.Contains(c.logText(), text) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("log never said %q:\n%s", text, c.logText())
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// status waits for the end and gives the exit status, -1 for a signal.
+func (c *child) status() int {
+	c.t.Helper()
+	select {
+	case <-c.exited:
+	case <-time.After(30 * time.Second):
+		c.t.Fatalf("server did not end:\n%s", c.logText())
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// shapes are names and shapes of the tensors of real models.
+func shapes(t testing.TB) map[string][][2]json.RawMessage {
+	t.Helper()
+	var out map[string][][2]json.RawMessage
+	if err := json.Unmarshal(readGzip(t, "testdata/shapes.json.gz"), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func readGzip(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(bufio.NewReader(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// writeStandIn makes a sparse safetensors file of fp16 zeros with the tensors of
+// the named groups of shapes.
+func writeStandIn(t testing.TB, path string, groups ...string) {
+	t.Helper()
+	all := shapes(t)
+	header := object{}
+	var offset int64
+	for _, group := range groups {
+		if len(all[group]) == 0 {
+			t.Fatalf("no shapes of %s", group)
+		}
+		for _, entry := range all[group] {
+			var name string
+			var shape []int64
+			if json.Unmarshal(entry[0], &name) != nil || json.Unmarshal(entry[1], &shape) != nil {
+				t.Fatalf("shapes of %s cannot be read", group)
+			}
+			size := int64(2)
+			for _, n := range shape {
+				size *= n
+			}
+			header = append(header, pair{name, object{{"dtype", "F16"}, {"shape", shape},
+				{"data_offsets", []int64{offset, offset + size}}}})
+			offset += size
+		}
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
+	data = append(data, text...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(len(data))+offset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	sdxlGroups = []string{"sdxl.unet", "sdxl.clip", "sd.vae"}
+	sd15Groups = []string{"sd15.unet", "sd15.clip", "sd.vae"}
+)
+
+// newBase makes a base directory with the models, the user folder in it when
+// the server is not to be new.
+func newBase(t *testing.T, fresh bool, models ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, m := range models {
+		groups := sdxlGroups
+		if m == "sd15" {
+			groups = sd15Groups
+		}
+		writeStandIn(t, filepath.Join(dir, "models", "checkpoints", m+".safetensors"), groups...)
+	}
+	if !fresh {
+		if err := os.MkdirAll(filepath.Join(dir, "user"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func mibArg(n int64) string { return fmt.Sprint(n * mib) }
