@@ -1,0 +1,192 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strings"
+
+	"memtrix"
+)
+
+// failed is the first exception or refusal that the server told.
+func (c *cased) failed() (memtrix.Outcome, bool) {
+	f := c.firstFailure()
+	switch {
+	case f == nil:
+		return memtrix.Outcome{}, false
+	case f.refused:
+		return c.invalid(f), true
+	}
+	if s, ok := readShortage(f.whole(), func() string { return c.around(f) }); ok {
+		return c.oom(f, s), true
+	}
+	o := memtrix.Outcome{
+		Kind: memtrix.Error, Memory: memtrix.MemoryNone, Phase: c.failurePhase(f), Node: f.node,
+		Message: f.headline(), Evidence: c.proof(f),
+	}
+	return o, true
+}
+
+// firstFailure is from the events where there are any: they name the node. The
+// log may know more, so its lines are found, too.
+func (c *cased) firstFailure() *failure {
+	told := exceptions(c.lines)
+	if f := c.fromEvents(); f != nil {
+		for i := range told {
+			if f.refused || !alike(told[i].message, f.message) {
+				continue
+			}
+			f.index = told[i].index
+			if f.traceback == "" {
+				f.traceback = told[i].traceback
+			}
+			break
+		}
+		return f
+	}
+	if f := refusedInLog(c.lines); f != nil {
+		return f
+	}
+	if len(told) > 0 {
+		f := told[0]
+		if c.at.node != nil {
+			f.node, f.stepped = c.at.node, c.at.stepped
+		} else if r := report(c.lines); r != nil {
+			f.node = r.node
+		}
+		return &f
+	}
+	if len(c.e.Events) > 0 && !c.e.died() {
+		return nil // the events tell every failure of a prompt
+	}
+	if f := report(c.lines); f != nil {
+		return f
+	}
+	f := loose(c.lines)
+	if f != nil {
+		f.node, f.stepped = c.at.node, c.at.stepped
+	}
+	return f
+}
+
+func (c *cased) fromEvents() *failure {
+	stepped := false
+	for i := range c.e.Events {
+		ev := &c.e.Events[i]
+		switch {
+		case ev.Kind == memtrix.EventNodeStart:
+			stepped = false
+		case ev.Kind == memtrix.EventProgress:
+			stepped = true
+		case ev.Failure != nil:
+			f := &failure{
+				typ: ev.Failure.Type, message: ev.Failure.Message, traceback: ev.Failure.Traceback, refused: ev.Failure.Refused,
+				node: c.node(ev.Failure.Node), index: -1, stepped: stepped,
+			}
+			if f.node == nil {
+				f.node = c.node(ev.Node)
+			}
+			return f
+		}
+	}
+	return nil
+}
+
+// alike compares the first lines of two messages.
+func alike(a, b string) bool {
+	a, _, _ = strings.Cut(strings.TrimSpace(a), "\n")
+	b, _, _ = strings.Cut(strings.TrimSpace(b), "\n")
+	return strings.TrimSpace(a) == strings.TrimSpace(b)
+}
+
+func (c *cased) around(f *failure) string {
+	if f.index < 0 {
+		return ""
+	}
+	return before(c.lines, f.index)
+}
+
+func (c *cased) failurePhase(f *failure) memtrix.Phase {
+	if !c.ready && f.node == nil && c.e.died() {
+		return memtrix.PhaseStartup
+	}
+	head := c.lines
+	if f.index >= 0 {
+		head = c.lines[:f.index]
+	}
+	return phaseOf(f.node, f.traceback, head, f.stepped)
+}
+
+// proof are the lines of a failure: those of the log where it tells them.
+func (c *cased) proof(f *failure) []string {
+	const most = 8
+	text := f.message
+	if f.index >= 0 {
+		text = c.lines[f.index].text
+		if !strings.Contains(f.message, "\n") {
+			return []string{strings.TrimSpace(text)}
+		}
+		_, rest, _ := strings.Cut(f.message, "\n")
+		text += "\n" + rest
+	} else if f.typ != "" {
+		text = f.whole()
+	}
+	var proof []string
+	for l := range strings.Lines(text) {
+		if l = strings.TrimSpace(l); l == "" || strings.HasPrefix(l, "TIPS:") || strings.HasPrefix(l, "This error means you ran out of memory") {
+			continue
+		}
+		if proof = append(proof, l); len(proof) == most {
+			break
+		}
+	}
+	return proof
+}
+
+func (c *cased) invalid(f *failure) memtrix.Outcome {
+	return memtrix.Outcome{
+		Kind: memtrix.InvalidWorkflow, Memory: memtrix.MemoryNone, Phase: memtrix.PhaseValidation, Node: f.node,
+		Message: f.headlineOfRefusal(), Evidence: c.proof(f),
+	}
+}
+
+// headlineOfRefusal has no type in front: the message says it in words.
+func (f *failure) headlineOfRefusal() string {
+	first, _, _ := strings.Cut(strings.TrimSpace(f.message), "\n")
+	if f.node != nil && !strings.Contains(first, f.node.ClassType) {
+		return fmt.Sprintf("node %s (%s): %s", f.node.ID, f.node.ClassType, first)
+	}
+	return first
+}
+
+func (c *cased) oom(f *failure, s shortage) memtrix.Outcome {
+	o := memtrix.Outcome{
+		Kind: memtrix.OOM, Memory: s.memory, How: memtrix.HowException, Phase: c.failurePhase(f), Node: f.node,
+		Requested: s.requested, Free: s.free, Evidence: c.proof(f),
+	}
+	o.Message = oomMessage(o)
+	if m := holderText.FindStringSubmatch(f.whole()); m != nil {
+		if held, ok := parseBytes(m[2], m[3]); ok && s.requested != nil && held > *s.requested {
+			o.Advice = append(o.Advice, fmt.Sprintf("process %s holds %s of the card: end it, if it is not needed", m[1], bytesText(held)))
+		}
+	}
+	return o
+}
+
+func oomMessage(o memtrix.Outcome) string {
+	var b strings.Builder
+	if o.Memory == memtrix.MemoryUnknown {
+		b.WriteString("out of memory, not certain which")
+	} else {
+		fmt.Fprintf(&b, "out of memory: %s", o.Memory)
+	}
+	if o.Node != nil {
+		fmt.Fprintf(&b, ", in %s (%s)", o.Node.ClassType, o.Node.ID)
+	}
+	if o.Requested != nil {
+		fmt.Fprintf(&b, ", %s requested", bytesText(*o.Requested))
+	}
+	if o.Free != nil {
+		fmt.Fprintf(&b, ", %s free", bytesText(*o.Free))
+	}
+	return b.String()
+}

@@ -1,0 +1,350 @@
+package diagnosis
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"memtrix"
+)
+
+// failure is an exception or a refusal, from an event or from the log.
+type failure struct {
+	typ, message string
+	node         *memtrix.Node
+	traceback    string
+	refused      bool
+	// index is the line where the log tells it, -1 where it does not.
+	index int
+	// stepped: the node had reported a step.
+	stepped bool
+}
+
+// whole is what rules look at.
+func (f *failure) whole() string {
+	if f.typ == "" || strings.HasPrefix(f.message, f.typ) {
+		return f.message
+	}
+	return f.typ + ": " + f.message
+}
+
+// headline is the first line that says something, with the type.
+func (f *failure) headline() string {
+	first, _, _ := strings.Cut(strings.TrimSpace(f.message), "\n")
+	first = strings.TrimSpace(first)
+	switch {
+	case first == "":
+		return f.typ
+	case f.typ == "" || strings.HasPrefix(first, f.typ):
+		return first
+	}
+	return f.typ + ": " + first
+}
+
+var (
+	// "Exception during processing!!!" from 2024-04-19 to 2024-08-15.
+	duringProcessing = regexp.MustCompile(`!!! Exception during processing ?!!! ?(.*)`)
+	// The last line of a traceback, and the form in which it is quoted.
+	exceptionLine = regexp.MustCompile(`^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit))(?:: (.*))?$`)
+	// The report that ComfyUI's frontend writes, perhaps without the Markdown.
+	reportLine = regexp.MustCompile(`^(?:- )?\*{0,2}(Node ID|Node Type|Exception Type|Exception Message):\*{0,2}\s*(.*)$`)
+)
+
+const tracebackHead = "Traceback (most recent call last):"
+
+// exceptions are the failures of nodes that the log tells, in order.
+func exceptions(lines []line) []failure {
+	var found []failure
+	for i := 0; i < len(lines); i++ {
+		if !strings.Contains(lines[i].text, "!!! Exception") {
+			continue
+		}
+		m := duringProcessing.FindStringSubmatch(lines[i].text)
+		if m == nil {
+			continue
+		}
+		f := failure{index: i, message: m[1]}
+		j := i + 1
+		for ; j < len(lines) && continues(lines[j]); j++ {
+			f.message += "\n" + lines[j].text
+		}
+		if j < len(lines) && lines[j].text == tracebackHead {
+			f.traceback, f.typ = readTraceback(lines[j+1:])
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// continues says that a line belongs to the message above it: it has no level,
+// and is no other thing that is known to follow.
+func continues(l line) bool {
+	return l.level == "" && !l.bar && l.text != tracebackHead && l.text != "" && !exceptionLine.MatchString(l.text) &&
+		!strings.HasPrefix(l.text, "Prompt executed in ") && !strings.HasPrefix(l.text, "Got an OOM") && l.text != "got prompt"
+}
+
+// readTraceback gives the frames and the type of the exception. Of exceptions
+// that came one after another the last is the one that was not caught.
+func readTraceback(lines []line) (frames, typ string) {
+	var b strings.Builder
+	for _, l := range lines {
+		if l.level != "" || l.bar {
+			break
+		}
+		if m := exceptionLine.FindStringSubmatch(l.text); m != nil {
+			typ = m[1]
+			continue
+		}
+		if strings.HasPrefix(l.text, "  ") {
+			b.WriteString(l.text)
+			b.WriteByte('\n')
+		}
+		if strings.HasPrefix(l.text, "Prompt executed in ") || l.text == "got prompt" {
+			break
+		}
+	}
+	return b.String(), typ
+}
+
+// report reads the fields of an error report, nil where there is none.
+func report(lines []line) *failure {
+	var f failure
+	var node memtrix.Node
+	for i, l := range lines {
+		if !strings.Contains(l.text, "Node ") && !strings.Contains(l.text, "Exception ") {
+			continue
+		}
+		m := reportLine.FindStringSubmatch(l.text)
+		if m == nil {
+			continue
+		}
+		value := strings.TrimSpace(m[2])
+		switch m[1] {
+		case "Node ID":
+			node.ID = value
+		case "Node Type":
+			node.ClassType = value
+		case "Exception Type":
+			f.typ = value
+		case "Exception Message":
+			f.message, f.index = value, i
+		}
+	}
+	if f.typ == "" && f.message == "" {
+		return nil
+	}
+	if node != (memtrix.Node{}) {
+		f.node = &node
+	}
+	return &f
+}
+
+// loose finds text about memory that stands for itself: a traceback that nobody
+// announced, or one quoted line. Other exceptions without an announcement may
+// have been handled, so they are not failures. Nor are those of a prompt that
+// ended: ComfyUI announces what fails one.
+func loose(lines []line) *failure {
+	for i := afterLastPrompt(lines); i < len(lines); i++ {
+		l := lines[i]
+		if l.bar || !aboutMemory(l.text) || isRetry(l.text) {
+			continue
+		}
+		f := failure{index: i, message: l.text}
+		if m := exceptionLine.FindStringSubmatch(l.text); m != nil {
+			f.typ, f.message = m[1], m[2]
+			if i > 0 {
+				f.traceback = framesBefore(lines[:i])
+			}
+		}
+		for j := i + 1; j < len(lines) && j < i+8 && detail(lines[j].text); j++ {
+			f.message += "\n" + lines[j].text
+		}
+		if _, ok := readShortage(f.whole(), func() string { return before(lines, i) }); ok {
+			return &f
+		}
+	}
+	return nil
+}
+
+// afterLastPrompt is where to look for what was not announced. In a log that
+// shows no prompt's start, which is an excerpt, that is everywhere.
+func afterLastPrompt(lines []line) int {
+	start, whole := 0, false
+	for i, l := range lines {
+		switch {
+		case l.text == "got prompt":
+			whole = true
+		case whole && strings.HasPrefix(l.text, "Prompt executed in "):
+			start = i + 1
+		}
+	}
+	return start
+}
+
+// aboutMemory is a cheap test that all texts of the rules pass.
+func aboutMemory(text string) bool {
+	for _, word := range []string{"emory", "llocat", "1455", "c000012D", "c000012d", "paging file", "VBAR", "Virtual Address", "mmap", "HostBuffer", "hostbuf", "Errno 12", "buffer size"} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// detail is a line of cudaMallocAsync's table.
+func detail(text string) bool {
+	return strings.HasPrefix(text, "Currently allocated") || strings.HasPrefix(text, "Requested ") ||
+		strings.HasPrefix(text, "Device limit") || strings.HasPrefix(text, "Free (according to CUDA)")
+}
+
+// framesBefore are the frames right above the last line of a traceback.
+func framesBefore(lines []line) string {
+	i := len(lines)
+	for i > 0 && strings.HasPrefix(lines[i-1].text, "  ") {
+		i--
+	}
+	var b strings.Builder
+	for _, l := range lines[i:] {
+		b.WriteString(l.text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// before is the text around a line that may explain it: mostly in front of it.
+func before(lines []line, i int) string {
+	const far = 20
+	var b strings.Builder
+	for _, l := range lines[max(0, i-far):min(i+2, len(lines))] {
+		b.WriteString(l.text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// retries are lines about memory that ran out without failing the prompt: tiled
+// VAE and split attention.
+func retries(lines []line) []string {
+	var found []string
+	for _, l := range lines {
+		if isRetry(l.text) {
+			found = append(found, l.text)
+		}
+	}
+	return found
+}
+
+func isRetry(text string) bool {
+	return strings.Contains(text, "Ran out of memory when regular VAE") ||
+		strings.Contains(text, "out of memory error, emptying cache and trying again") ||
+		strings.Contains(text, "out of memory error, increasing steps and trying again")
+}
+
+// kernelLine is the kernel's own word, in a log that holds its lines
+// (mm/oom_kill.c).
+func kernelLine(lines []line) (string, bool) {
+	for _, l := range lines {
+		for _, words := range []string{"invoked oom-killer", "ut of memory: Killed process", "Memory cgroup out of memory"} {
+			if strings.Contains(l.text, words) {
+				return strings.TrimSpace(l.text), true
+			}
+		}
+	}
+	return "", false
+}
+
+var (
+	exitedWith = regexp.MustCompile(`exited with code (-?\d+)`) // containers, ComfyUI Desktop
+	shellSays  = regexp.MustCompile(`\bKilled\b.*\bpython|\bpython\S*\b.*\bKilled\b`)
+)
+
+// exitInLog is the end of the process where whoever started it wrote it into
+// the same log.
+func exitInLog(lines []line) (memtrix.Exit, bool) {
+	for i := len(lines) - 1; i >= 0; i-- {
+		text := lines[i].text
+		if strings.Contains(text, "exited with code ") {
+			if m := exitedWith.FindStringSubmatch(text); m != nil {
+				if status, err := strconv.Atoi(m[1]); err == nil && status != 0 {
+					return memtrix.Exit{Status: status}, true
+				}
+			}
+		}
+		if strings.Contains(text, "Killed") && shellSays.MatchString(text) {
+			return memtrix.Exit{Signal: "KILL"}, true
+		}
+	}
+	return memtrix.Exit{}, false
+}
+
+// openInLog says that the log ends in the middle of a prompt.
+func openInLog(lines []line) bool {
+	open := false
+	for _, l := range lines {
+		switch {
+		case l.text == "got prompt":
+			open = true
+		case strings.HasPrefix(l.text, "Prompt executed in "):
+			open = false
+		}
+	}
+	return open
+}
+
+// readyInLog says that the server answered: it has said where, or took a prompt
+// or, in an excerpt, worked on one.
+func readyInLog(lines []line) bool {
+	for _, l := range lines {
+		for _, sign := range []string{"To see the GUI go to: ", "got prompt", "Requested to load ", "loaded completely", "loaded partially", "Prompt executed in "} {
+			if strings.HasPrefix(l.text, sign) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	invalidNode  = regexp.MustCompile(`^\* ([^:]+) (\S+):$`)
+	invalidInput = regexp.MustCompile(`^\s+- (.+)$`)
+	missingNode  = regexp.MustCompile(`'node_id': '([^']*)', 'class_type': '([^']*)'`)
+	messageField = regexp.MustCompile(`'message': (?:'([^']*)'|"([^"]*)")`)
+)
+
+// refusedInLog is the first refusal of a workflow that the log tells.
+func refusedInLog(lines []line) *failure {
+	for i, l := range lines {
+		switch {
+		case strings.HasPrefix(l.text, "Failed to validate prompt for output"):
+			if f := failedValidation(lines, i); f != nil {
+				return f
+			}
+		case strings.HasPrefix(l.text, "invalid prompt: {"):
+			f := failure{index: i, refused: true, message: l.text}
+			if m := messageField.FindStringSubmatch(l.text); m != nil {
+				f.message = m[1] + m[2]
+			}
+			if m := missingNode.FindStringSubmatch(l.text); m != nil {
+				f.node = &memtrix.Node{ID: m[1], ClassType: m[2]}
+			}
+			return &f
+		}
+	}
+	return nil
+}
+
+// failedValidation reads "* CLASS ID:" and the "  - why" under it.
+func failedValidation(lines []line, at int) *failure {
+	var node *memtrix.Node
+	for i := at + 1; i < len(lines) && i < at+40; i++ {
+		text := lines[i].text
+		if m := invalidNode.FindStringSubmatch(text); m != nil {
+			node = &memtrix.Node{ID: m[2], ClassType: m[1]}
+		} else if m := invalidInput.FindStringSubmatch(text); m != nil {
+			return &failure{index: i, refused: true, node: node, message: m[1]}
+		} else if text == "Output will be ignored" {
+			break
+		}
+	}
+	return nil
+}
