@@ -207,6 +207,7 @@ func TestDied(t *testing.T) {
 	check("plenty", kill, with(plenty), memtrix.Killed, memtrix.MemoryNone, "", "RAM was plentiful")
 	check("calm", kill, with(calm), memtrix.Killed, memtrix.MemoryNone, "", "RAM was plentiful")
 	check("gone", kill, with(gone), memtrix.OOM, memtrix.MemoryRAM, memtrix.HowSignal, "ram")
+	check("a tenth left", kill, with(seriesOf(memtrix.RAMHostAvailable, 20*gib, 5*gib, 2*gib, 2*gib)), memtrix.Killed, memtrix.MemoryNone, "", "RAM was plentiful")
 	check("137", memtrix.Exit{Status: 137}, with(gone), memtrix.OOM, memtrix.MemoryRAM, memtrix.HowSignal, "ram")
 	check("-9", memtrix.Exit{Status: -9}, with(gone), memtrix.OOM, memtrix.MemoryRAM, memtrix.HowSignal, "ram")
 	check("recovered before", kill, with(seriesOf(memtrix.RAMHostAvailable, 20*gib, gib/8, 15*gib, 15*gib, 15*gib)), memtrix.Killed, memtrix.MemoryNone, "", "")
@@ -463,6 +464,55 @@ func TestLogPhase(t *testing.T) {
 	check("Requested to load SDXL\n[INFO] Model SDXL prepared for dynamic VRAM loading. 1MB Staged.\n\r  0%|          | 0/4 [00:00<?, ?it/s]\n", memtrix.PhaseSample)
 	check("Requested to load WanVAE\nloaded completely\n", memtrix.PhaseVAE)
 	check("Prompt executed in 1.00 seconds\n", memtrix.PhaseBetweenPrompts)
+}
+
+// Ensure that a sampler which still loads its model is told from one that
+// samples, and that the node counts before the traceback, and that before the log.
+func TestPhaseOf(t *testing.T) {
+	frames := func(places ...string) string {
+		var b strings.Builder
+		for _, p := range places {
+			file, fn, _ := strings.Cut(p, ":")
+			b.WriteString("  File \"/opt/ComfyUI/" + file + "\", line 1, in " + fn + "\n")
+		}
+		return b.String()
+	}
+	const (
+		sampler = "comfy/samplers.py:sample"
+		apply   = "comfy/model_base.py:_apply_model"
+		move    = "comfy/model_management.py:load_models_gpu"
+		asked   = "Requested to load SDXL\n"
+		bar     = "\r  0%|          | 0/4 [00:00<?, ?it/s]\n"
+	)
+	check := func(class, traceback, log string, stepped bool, want memtrix.Phase) {
+		t.Helper()
+		var node *memtrix.Node
+		if class != "" {
+			node = &memtrix.Node{ID: "5", ClassType: class}
+		}
+		if got := phaseOf(node, traceback, clean(logOf(log)), stepped); got != want {
+			t.Errorf("%s %q %q %v: want %q, got %q", class, traceback, log, stepped, want, got)
+		}
+	}
+	check("KSampler", frames("nodes.py:sample", sampler, apply), asked+bar, false, memtrix.PhaseSample)
+	check("KSampler", frames("nodes.py:sample", sampler, move), asked, false, memtrix.PhaseLoad)
+	check("KSampler", frames(sampler, apply, move), asked+bar, false, memtrix.PhaseSample)
+	check("KSampler", "", asked, false, memtrix.PhaseLoad)
+	check("KSampler", "", asked, true, memtrix.PhaseSample)
+	check("KSampler", "", asked+bar, false, memtrix.PhaseSample)
+	check("KSampler", "", "", false, memtrix.PhaseSample)
+	check("CLIPTextEncode", frames("comfy/sd.py:encode_from_tokens", move), asked, false, memtrix.PhaseTextEncode)
+	check("VAEDecodeTiled", "", asked+bar, true, memtrix.PhaseVAE)
+	check("VAELoader", "", "", false, memtrix.PhaseLoad)
+	check("LoadImage", "", "", false, memtrix.PhaseLoad)
+	check("SaveImage", "", "", false, memtrix.PhaseSave)
+	check("EmptyImage", "", asked+bar, false, "")
+	check("MyNode", frames("nodes.py:f", "comfy/sd.py:decode"), "", false, memtrix.PhaseVAE)
+	check("", frames("nodes.py:load_checkpoint"), asked+bar, false, memtrix.PhaseLoad)
+	check("", strings.ReplaceAll(frames("nodes.py:load_unet"), "/", `\\`), "", false, memtrix.PhaseLoad)
+	check("", frames("comfy/sd1_clip.py:forward"), "", false, memtrix.PhaseTextEncode)
+	check("", "", asked, false, memtrix.PhaseLoad)
+	check("", "", "Prompt executed in 1.00 seconds\n", false, "")
 }
 
 // Ensure that logs are read through colours, tags, stamps and bars.
