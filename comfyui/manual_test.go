@@ -12,9 +12,11 @@ import (
 	"memtrix"
 )
 
-// TestRealComfyUI drives a real ComfyUI. It runs only when MEMTRIX_COMFYUI names
-// its folder; MEMTRIX_PYTHON its interpreter, MEMTRIX_MODELS a folder with
-// checkpoints/sd15.safetensors, MEMTRIX_FLAGS further flags.
+// TestRealComfyUI drives a real ComfyUI on the CPU. It runs only when
+// MEMTRIX_COMFYUI names its folder. MEMTRIX_VERSION is a memtrix.Version as JSON
+// (its flags as a list in a file of that name plus ".flags"), MEMTRIX_MODELS a
+// folder with checkpoints/sd15.safetensors, MEMTRIX_CACHE the cache folder,
+// MEMTRIX_JOB the trial's; MEMTRIX_FLAGS and MEMTRIX_NODES add flags and packs.
 func TestRealComfyUI(t *testing.T) {
 	dir := os.Getenv("MEMTRIX_COMFYUI")
 	if dir == "" {
@@ -68,10 +70,14 @@ func TestRealComfyUI(t *testing.T) {
 	if keep := os.Getenv("MEMTRIX_JOB"); keep != "" {
 		job.Dir = keep
 	}
+	// A node that nothing uses, so that its file is shown to the server.
+	job.Cell.Workflow.Graph["9"] = memtrix.GraphNode{ClassType: "LoadImage", Inputs: map[string]json.RawMessage{"image": json.RawMessage(`"example.png"`)}}
+	begin = time.Now()
 	i, err := target.Start(ctx, job)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("start: %v", time.Since(begin))
 	if err := i.Ready(ctx); err != nil {
 		i.Stop(ctx)
 		t.Fatal(err)
@@ -84,6 +90,7 @@ func TestRealComfyUI(t *testing.T) {
 			t.Error("want pass")
 		}
 	}
+	realExtras(t, ctx, i.(*Instance))
 	t.Logf("free: %v", i.Free(ctx))
 	stats, err := i.(*Instance).SystemStats(ctx)
 	t.Logf("stats: %+v, %v", stats, err)
@@ -100,6 +107,38 @@ func TestRealComfyUI(t *testing.T) {
 	if after := treeState(t, dir); after != before {
 		t.Error("the tree changed")
 	}
+}
+
+// realExtras sends what goes wrong, and what reads the person's input folder.
+func realExtras(t *testing.T, ctx context.Context, i *Instance) {
+	t.Helper()
+	missing := sd15Graph(t)
+	missing["1"].Inputs["ckpt_name"] = json.RawMessage(`"sd15.safetensor"`)
+	var image map[string]memtrix.GraphNode
+	if err := json.Unmarshal([]byte(`{"1":{"class_type":"LoadImage","inputs":{"image":"example.png"}},
+		"2":{"class_type":"SaveImage","inputs":{"images":["1",0],"filename_prefix":"y"}}}`), &image); err != nil {
+		t.Fatal(err)
+	}
+	long := sd15Graph(t)
+	long["5"].Inputs["steps"] = json.RawMessage(`200`)
+	for n, c := range []struct {
+		name  string
+		graph map[string]memtrix.GraphNode
+		wait  time.Duration
+		want  memtrix.OutcomeKind
+	}{{"missing model", missing, time.Minute, memtrix.InvalidWorkflow}, {"image", image, time.Minute, memtrix.Pass},
+		{"cut short", long, 4 * time.Second, ""}, {"image again", image, time.Minute, memtrix.Pass}} {
+		short, cancel := context.WithTimeout(ctx, c.wait)
+		r, err := i.talk.do(short, n+3, c.graph)
+		cancel()
+		t.Logf("%s: %+v, %v", c.name, r, err)
+		if r.Outcome != c.want || (err != nil) != (c.want == "") {
+			t.Errorf("%s: want %q", c.name, c.want)
+		}
+	}
+	// The server is stopped in the middle of this one.
+	go i.talk.do(ctx, 9, long)
+	time.Sleep(3 * time.Second)
 }
 
 func readJSON(t *testing.T, file string, into any) {
