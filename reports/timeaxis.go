@@ -32,7 +32,9 @@ type stretch struct {
 
 // newTimeAxis makes the axis of a trial that ended at end.
 func newTimeAxis(spans []memtrix.Span, end time.Duration) timeAxis {
-	end = max(end, time.Millisecond)
+	if end <= 0 {
+		end = time.Second
+	}
 	first, last := end, time.Duration(0)
 	for _, s := range spans {
 		if s.Kind == memtrix.SpanPrompt {
