@@ -102,6 +102,9 @@ func (w *work) notAccepted(ctx context.Context, err error) (memtrix.PromptResult
 	w.result.Seconds = (at - w.start).Seconds()
 	var status *StatusError
 	if !errors.As(err, &status) {
+		if ctx.Err() != nil {
+			w.t.giveUp() // it may have been accepted all the same
+		}
 		return w.result, w.t.because(ctx, fmt.Errorf("send prompt %d: %w", w.n, err))
 	}
 	w.t.record.write(at, "post_prompt", map[string]any{"http": status.Status, "body": string(status.Body)})
