@@ -1,0 +1,284 @@
+package recorders
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"memtrix"
+)
+
+// The test binary runs itself as the process that is measured. The child obeys
+// lines on its standard input and answers each with "ok".
+func TestMain(m *testing.M) {
+	if os.Getenv("RECORDERS_CHILD") != "" {
+		child()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func child() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		words := strings.Fields(in.Text())
+		switch words[0] {
+		case "hold": // MiB, milliseconds
+			mib, _ := strconv.Atoi(words[1])
+			ms, _ := strconv.Atoi(words[2])
+			block := touch(mib)
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+			unix.Munmap(block)
+		case "keep": // MiB
+			mib, _ := strconv.Atoi(words[1])
+			touch(mib)
+		case "fork": // a child of its own takes our place
+			c := self()
+			c.Stdin, c.Stdout = os.Stdin, os.Stdout
+			c.Start()
+			fmt.Println("ok", c.Process.Pid) // from now on it obeys, not we
+			time.Sleep(time.Minute)
+		case "orphan": // a child that keeps MiB and outlives us
+			c := self()
+			w, _ := c.StdinPipe()
+			r, _ := c.StdoutPipe()
+			c.Start()
+			fmt.Fprintln(w, "keep "+words[1])
+			bufio.NewReader(r).ReadString('\n')
+			fmt.Println("ok", c.Process.Pid)
+			fmt.Fprintln(w, "sleep") // its input ends with us
+			os.Exit(0)
+		case "sleep":
+			time.Sleep(20 * time.Second)
+			os.Exit(0)
+		case "zombie":
+			c := exec.Command("/bin/true")
+			c.Start()
+		}
+		fmt.Println("ok", os.Getpid())
+	}
+}
+
+func self() *exec.Cmd {
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "RECORDERS_CHILD=1")
+	return c
+}
+
+func touch(mib int) []byte {
+	block, err := unix.Mmap(-1, 0, mib<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; i < len(block); i += 4096 {
+		block[i] = 1
+	}
+	return block
+}
+
+// puppet is a child under control.
+type puppet struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func startPuppet(t *testing.T) *puppet {
+	t.Helper()
+	cmd := self()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &puppet{t, cmd, in, bufio.NewReader(out)}
+	t.Cleanup(func() {
+		unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return p
+}
+
+func (p *puppet) pid() int { return p.cmd.Process.Pid }
+
+// do gives an order and waits until it is done.
+func (p *puppet) do(order string) string {
+	p.t.Helper()
+	fmt.Fprintln(p.in, order)
+	answer, err := p.out.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("%s: %v", order, err)
+	}
+	return strings.TrimSpace(answer)
+}
+
+func find(t *testing.T, all []memtrix.Series, meter string) memtrix.Series {
+	t.Helper()
+	for _, s := range all {
+		if s.Meter.Name == meter {
+			return s
+		}
+	}
+	t.Fatalf("no series of %s", meter)
+	return memtrix.Series{}
+}
+
+// noCard is the environment of a program that is to see no card.
+func noCard(name string) (string, bool) { return "-1", name == "CUDA_VISIBLE_DEVICES" }
+
+// within reports whether got is within a part in a hundred of want.
+func within(got, want int64, percent float64) bool {
+	d := float64(got - want)
+	return d <= float64(want)*percent/100 && -d <= float64(want)*percent/100
+}
+
+// A block that lives for 30 ms is seen at 10 ms, to 1 % of what the kernel says;
+// and ResetPeak brings the kernel's peak back between two spans.
+func TestSampledPeakAgreesWithKernel(t *testing.T) {
+	epoch := time.Now()
+	s := Start(Config{Epoch: epoch, Env: noCard}) // before the process, as in a trial
+	defer s.Stop()
+	p := startPuppet(t)
+	p.do("nothing")
+	s.SetPID(p.pid())
+
+	type span struct {
+		mib      int
+		from, to time.Duration
+		kernel   int64
+	}
+	spans := []span{{mib: 300}, {mib: 50}, {mib: 120}}
+	eventually(t, "a first reading", func() bool { return s.Now()[memtrix.RAMProcessRSS] > 0 })
+	base := s.Now()[memtrix.RAMProcessRSS]
+	for i := range spans {
+		// A span begins with the value that was read last: let the release of
+		// the block before be read, too.
+		eventually(t, "the release", func() bool { return s.Now()[memtrix.RAMProcessRSS] < base+20<<20 })
+		if err := ResetPeak(p.pid()); err != nil {
+			t.Skip(err) // some containers forbid it
+		}
+		spans[i].from = time.Since(epoch)
+		p.do(fmt.Sprintf("hold %d 30", spans[i].mib))
+		spans[i].to = time.Since(epoch)
+		kernel, err := PeakRSS(p.pid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans[i].kernel = kernel
+	}
+	all := s.Stop()
+	for _, meter := range []string{memtrix.RAMProcessRSS, memtrix.RAMTreeRSS} {
+		rss := find(t, all, meter)
+		for _, sp := range spans {
+			peak, ok := PeakIn(rss, sp.from, sp.to)
+			if !ok || !within(peak.Value, sp.kernel, 1) {
+				t.Errorf("%s, %d MiB: want %d (VmHWM) within 1 %%, got %+v %v", meter, sp.mib, sp.kernel, peak, ok)
+			}
+			if sp.kernel < int64(sp.mib)<<20 || sp.kernel > int64(sp.mib+60)<<20 {
+				t.Errorf("%d MiB: VmHWM %d is not of this span alone", sp.mib, sp.kernel)
+			}
+		}
+	}
+	if anon, ok := PeakIn(find(t, all, memtrix.RAMTreeAnon), spans[0].from, spans[0].to); !ok || anon.Value < 300<<20 {
+		t.Errorf("anon: want 300 MiB at least, got %+v %v", anon, ok)
+	}
+}
+
+// eventually waits for something that comes within some scans.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("%s did not come about", what)
+}
+
+// Grandchildren count, and when all have ended the tree truly holds nothing.
+func TestTreeOfGrandchildren(t *testing.T) {
+	p := startPuppet(t)
+	s := Start(Config{Epoch: time.Now(), PID: p.pid(), Env: noCard})
+	defer s.Stop()
+	p.do("fork")
+	p.do("fork")
+	p.do("keep 200") // the grandchild does it
+	var now map[string]int64
+	eventually(t, "the grandchild's memory", func() bool {
+		now = s.Now()
+		return now[memtrix.RAMTreeRSS] > 200<<20
+	})
+	if now[memtrix.RAMProcessRSS] > 100<<20 {
+		t.Errorf("the first process alone: want little, got %d", now[memtrix.RAMProcessRSS])
+	}
+	unix.Kill(-p.pid(), unix.SIGKILL)
+	p.cmd.Wait()
+	eventually(t, "the end of the tree", func() bool { return s.Now()[memtrix.RAMTreeRSS] == 0 })
+	all := s.Stop()
+	if peak, _ := PeakIn(find(t, all, memtrix.RAMTreeRSS), 0, time.Hour); peak.Value < 200<<20 {
+		t.Errorf("peak: want 200 MiB at least, got %d", peak.Value)
+	}
+	if w := s.Warnings(); len(w) != 0 {
+		t.Errorf("a tree that ends is no reason to warn: %q", w)
+	}
+}
+
+// A child whose parent has ended is found by its process group.
+func TestTreeOfOrphans(t *testing.T) {
+	p := startPuppet(t)
+	p.do("orphan 150")
+	p.cmd.Wait()
+	// Started late: by now nothing links the orphan to the first process but its group.
+	q := newTree("/proc")
+	q.root.Store(int64(p.pid()))
+	q.scan.reset(p.pid())
+	found := q.scan.newcomers()
+	if len(found) != 1 {
+		t.Fatalf("want the orphan of group %d, got %v", p.pid(), found)
+	}
+	if rss, err := PeakRSS(found[0]); err != nil || rss < 150<<20 {
+		t.Errorf("the orphan: want 150 MiB at least, got %d, %v", rss, err)
+	}
+	q.scan.close()
+}
+
+// A zombie has no memory, and does not make anything absent.
+func TestTreeWithZombie(t *testing.T) {
+	p := startPuppet(t)
+	tr := newTree("/proc")
+	tr.root.Store(int64(p.pid()))
+	sources := tr.sources()
+	defer sources[0].Close()
+	p.do("zombie")
+	eventually(t, "the zombie", func() bool {
+		tr.scanned = -Medium // now
+		readOnce(sources[0])
+		return len(tr.procs) == 2
+	})
+	eventually(t, "its end", func() bool {
+		text, _ := os.ReadFile(procDir("/proc", tr.procs[1].pid) + "/stat")
+		return strings.Contains(string(text), ") Z ")
+	})
+	got, err := readOnce(sources[0])
+	if err != nil || len(got) != len(treeMeters) {
+		t.Errorf("want all meters, got %v, %v", got, err)
+	}
+}

@@ -1,0 +1,71 @@
+//go:build !linux
+
+package recorders
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"memtrix"
+)
+
+func procRoot(root string) string { return root }
+
+// hostSources has nothing here yet, and says so.
+func hostSources(string) ([]Source, []Absence) {
+	err := errUnsupported(runtime.GOOS)
+	var missing []Absence
+	for _, name := range []string{
+		memtrix.RAMHostAvailable, memtrix.SwapHostUsed,
+		memtrix.PSIMemorySome, memtrix.PSIMemoryFull,
+	} {
+		missing = append(missing, Absence{name, err.Error()})
+	}
+	return nil, missing
+}
+
+// tree is a process with all that it started; here its memory is not read yet.
+type tree struct {
+	root atomic.Int64
+}
+
+func newTree(string) *tree { return &tree{} }
+
+func (t *tree) sources() []Source { return []Source{noTree{}} }
+
+func (t *tree) holds(pid int) bool { return int64(pid) == t.root.Load() }
+
+func (t *tree) exists(int) bool { return true }
+
+// noTree names the meters that are missing here.
+type noTree struct{}
+
+func (noTree) Meters() []memtrix.Meter {
+	var meters []memtrix.Meter
+	for _, name := range []string{
+		memtrix.RAMTreeRSS, memtrix.RAMProcessRSS, memtrix.RAMTreeAnon, memtrix.RAMTreeFile,
+		memtrix.RAMTreeShmem, memtrix.SwapTreeUsed, memtrix.FaultsTreeMajor,
+	} {
+		meters = append(meters, memtrix.Meter{Name: name})
+	}
+	return meters
+}
+
+func (noTree) Every() time.Duration { return time.Hour }
+
+func (noTree) Read(time.Duration, func(int, int64)) error { return errUnsupported(runtime.GOOS) }
+
+func (noTree) Close() error { return nil }
+
+// ResetPeak fails here.
+func ResetPeak(pid int) error {
+	return fmt.Errorf("reset kernel peak of process %d: %w on %s", pid, errors.ErrUnsupported, runtime.GOOS)
+}
+
+// PeakRSS fails here.
+func PeakRSS(pid int) (int64, error) {
+	return 0, fmt.Errorf("kernel peak of process %d: %w on %s", pid, errors.ErrUnsupported, runtime.GOOS)
+}

@@ -1,0 +1,214 @@
+package recorders
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"memtrix"
+)
+
+const fixtures = "testdata/proc"
+
+// readOnce gives what a source puts in one reading.
+func readOnce(s Source) (map[string]int64, error) {
+	values := map[string]int64{}
+	meters := s.Meters()
+	err := s.Read(0, func(i int, v int64) { values[meters[i].Name] = v })
+	return values, err
+}
+
+func TestTreeSums(t *testing.T) {
+	tr := newTree(fixtures)
+	tr.root.Store(100)
+	sources := tr.sources()
+	defer sources[0].Close()
+	got, err := readOnce(sources[0]) // finds the members
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := readOnce(sources[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := faults[memtrix.FaultsTreeMajor], int64(11+5+1+2+0+40); got != want {
+		t.Errorf("faults: want %d, got %d", want, got)
+	}
+	var pids []int
+	for _, m := range tr.procs {
+		pids = append(pids, m.pid)
+	}
+	slices.Sort(pids)
+	if want := []int{60, 61, 100, 101, 102, 205}; !slices.Equal(pids, want) {
+		t.Errorf("members: want %v, got %v", want, pids)
+	}
+	want := map[string]int64{
+		memtrix.RAMTreeRSS:    (2048000 + 1000 + 100 + 10 + 20) << 10,
+		memtrix.RAMProcessRSS: 2048000 << 10,
+		memtrix.RAMTreeAnon:   (1024000 + 600 + 60 + 10 + 20) << 10,
+		memtrix.RAMTreeFile:   (1000000 + 300 + 40) << 10,
+		memtrix.RAMTreeShmem:  (24000 + 100) << 10,
+		memtrix.SwapTreeUsed:  (8 + 4) << 10,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("sums:\nwant %v\ngot  %v", want, got)
+	}
+}
+
+// A kernel that tells less has the rest absent, not zero.
+func TestTreeAbsentParts(t *testing.T) {
+	tr := newTree(fixtures)
+	tr.root.Store(300)
+	src := tr.sources()[0]
+	defer src.Close()
+	got, err := readOnce(src)
+	if !errors.Is(err, errNoParts) {
+		t.Errorf("want %v, got %v", errNoParts, err)
+	}
+	want := map[string]int64{memtrix.RAMTreeRSS: 4000 << 10, memtrix.RAMProcessRSS: 4000 << 10}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+}
+
+func TestTreeWithoutProcess(t *testing.T) {
+	for _, tc := range []struct {
+		pid  int
+		want string
+	}{
+		{0, "no process was given"},
+		{9999, "process 9999 cannot be followed"},
+	} {
+		tr := newTree(fixtures)
+		tr.root.Store(int64(tc.pid))
+		for range 2 { // the second reading must not turn it into zeros
+			for _, src := range tr.sources() {
+				got, err := readOnce(src)
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%d: want error with %q, got %v", tc.pid, tc.want, err)
+				}
+				if len(got) != 0 {
+					t.Errorf("%d: want no values, got %v", tc.pid, got)
+				}
+			}
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	check := func(text string, want procStat, wantOK bool) {
+		t.Helper()
+		got, ok := parseStat([]byte(text))
+		if got != want || ok != wantOK {
+			t.Errorf("%q: want %+v %v, got %+v %v", text, want, wantOK, got, ok)
+		}
+	}
+	check("61 (a) S 1 (b) S 7 205 90 0 -1 4194304 5120 900 12 7 120", procStat{7, 205, 90, 12}, true)
+	check("5 (x) Z 4 3 2 34816 -1 0 0 0 0", procStat{4, 3, 2, 0}, true)
+	check("", procStat{}, false)
+	check("5 (x)", procStat{}, false)
+	check("5 (x) S", procStat{}, false)
+	check("5 (x) S 1 2", procStat{}, false)
+	check("5 (x) S one 2 3 4 5 6 7 8 9", procStat{}, false)
+}
+
+func TestParseStatusOfStrangeText(t *testing.T) {
+	for _, text := range []string{"", "\n\n", "VmRSS", "VmRSS:", "VmRSS:\tmany kB\n", ":::"} {
+		if got := parseStatus([]byte(text)); got != (statusMemory{}) {
+			t.Errorf("%q: want nothing, got %+v", text, got)
+		}
+	}
+}
+
+func TestHost(t *testing.T) {
+	h, err := openHost(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	got, err := readOnce(h)
+	want := map[string]int64{
+		memtrix.RAMHostAvailable: 23034712 << 10,
+		memtrix.SwapHostUsed:     (8388604 - 8000000) << 10,
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("want %v, got %v, %v", want, got, err)
+	}
+}
+
+func TestPSI(t *testing.T) {
+	p, err := openPSI(fixtures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readOnce(p)
+	want := map[string]int64{memtrix.PSIMemorySome: 1234567000, memtrix.PSIMemoryFull: 1000001000}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("want %v, got %v, %v", want, got, err)
+	}
+}
+
+// A machine without these files has their meters absent, each with a reason.
+func TestHostSourcesAbsent(t *testing.T) {
+	sources, missing := hostSources(t.TempDir())
+	if len(sources) != 0 {
+		t.Errorf("want no sources, got %d", len(sources))
+	}
+	want := map[string]string{
+		memtrix.RAMHostAvailable: "meminfo",
+		memtrix.SwapHostUsed:     "meminfo",
+		memtrix.PSIMemorySome:    "CONFIG_PSI",
+		memtrix.PSIMemoryFull:    "CONFIG_PSI",
+	}
+	for _, a := range missing {
+		if !strings.Contains(a.Reason, want[a.Meter]) {
+			t.Errorf("%s: want a reason with %q, got %q", a.Meter, want[a.Meter], a.Reason)
+		}
+		delete(want, a.Meter)
+	}
+	if len(want) != 0 {
+		t.Errorf("no reason for %v", want)
+	}
+}
+
+func TestKernelPeak(t *testing.T) {
+	if got, err := peakRSS(fixtures, 100); err != nil || got != 3000000<<10 {
+		t.Errorf("want %d, got %d, %v", 3000000<<10, got, err)
+	}
+	for _, pid := range []int{102, 9999} { // a zombie, and nobody
+		if _, err := peakRSS(fixtures, pid); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("process %d: want not-exist, got %v", pid, err)
+		}
+	}
+	if err := resetPeak(fixtures, 9999); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want not-exist, got %v", err)
+	}
+	// There, but the kernel has no clear_refs.
+	if err := resetPeak(fixtures, 100); err == nil || !strings.Contains(err.Error(), "CONFIG_PROC_PAGE_MONITOR") {
+		t.Errorf("want the kernel's lack named, got %v", err)
+	}
+}
+
+func TestScannerTrustsOnlyTheKernelsLoadavg(t *testing.T) {
+	s := newScanner(fixtures)
+	defer s.close()
+	if s.loadavg >= 0 {
+		t.Error("a file that is not of procfs is trusted")
+	}
+	if _, err := os.Stat("/proc/loadavg"); err == nil {
+		real := newScanner("/proc")
+		defer real.close()
+		if real.loadavg < 0 {
+			t.Skip("this machine's /proc/loadavg is not the kernel's")
+		}
+		real.moved()
+		if text, _ := os.ReadFile(filepath.Join("/proc", "loadavg")); real.lastPID <= 0 {
+			t.Errorf("no last PID from %q", text)
+		}
+	}
+}

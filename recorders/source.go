@@ -1,0 +1,67 @@
+package recorders
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"memtrix"
+)
+
+// Rates of the sources. Fast is the default of Config.Interval.
+const (
+	Fast   = 10 * time.Millisecond
+	Medium = 100 * time.Millisecond
+	Slow   = 250 * time.Millisecond
+)
+
+// Source is one family of meters. It is used by one goroutine.
+type Source interface {
+	// Meters are what the source may give. The order is that of put's index.
+	Meters() []memtrix.Meter
+	// Read reads now and puts the value of each meter that there is; a meter
+	// that is not put has no reading this time. The error says why meters that
+	// were not put are missing; it does not end the source, which is asked again
+	// at the next tick. Read should not allocate.
+	Read(now time.Duration, put func(i int, v int64)) error
+	// Every is how often the source is worth being read. It is rounded to the
+	// sampler's interval; 0 means at every tick.
+	Every() time.Duration
+	Close() error
+}
+
+// Absence is a meter that a trial does not have, and why.
+type Absence struct {
+	Meter  string
+	Reason string
+}
+
+// absent gives the same reason to several meters.
+func absent(err error, meters ...memtrix.Meter) []Absence {
+	list := make([]Absence, len(meters))
+	for i, m := range meters {
+		list[i] = Absence{m.Name, err.Error()}
+	}
+	return list
+}
+
+// errNotStarted is why meters of the tree are missing before SetPID.
+var errNotStarted = errors.New("no process was given to the recorder")
+
+// errUnsupported is why a meter is missing on a system it is not read on.
+func errUnsupported(system string) error {
+	return fmt.Errorf("not read on %s yet", system)
+}
+
+// bytesMeter, nsMeter and countMeter keep the lists of meters readable.
+func bytesMeter(name, source string) memtrix.Meter {
+	return memtrix.Meter{Name: name, Unit: memtrix.UnitBytes, Source: source}
+}
+
+func nsMeter(name, source string) memtrix.Meter {
+	return memtrix.Meter{Name: name, Unit: memtrix.UnitNanoseconds, Source: source, Counter: true}
+}
+
+func countMeter(name, source string) memtrix.Meter {
+	return memtrix.Meter{Name: name, Unit: memtrix.UnitCount, Source: source, Counter: true}
+}
