@@ -102,10 +102,10 @@ func (l heatLayout) cellText(c heatCell) []string {
 
 func (l heatLayout) paint(c draw.Canvas) {
 	x, y := heatMargin, l.height-heatMargin
-	c.FillText(heatTitle, vg.Point{X: x, Y: y - 7}, fit(heatTitle, l.title, l.width-2*heatMargin))
+	write(c, heatTitle, vg.Point{X: x, Y: y - 7}, fit(heatTitle, l.title, l.width-2*heatMargin))
 	y -= 20
 	for _, line := range l.head {
-		c.FillText(heatSmall, vg.Point{X: x, Y: y - 6}, line)
+		write(c, heatSmall, vg.Point{X: x, Y: y - 6}, line)
 		y -= 12
 	}
 	y -= 8 + l.header
@@ -119,7 +119,7 @@ func (l heatLayout) paint(c draw.Canvas) {
 	for i, row := range l.cells {
 		sty := heatLabel
 		sty.XAlign = text.XRight
-		c.FillText(sty, vg.Point{X: left - 6, Y: place(i, 0).Max.Y - heatRow/2}, fit(heatLabel, l.rows[i], l.labels-8))
+		write(c, sty, vg.Point{X: left - 6, Y: place(i, 0).Max.Y - heatRow/2}, fit(heatLabel, l.rows[i], l.labels-8))
 		for k, cell := range row {
 			l.paintBox(c, place(i, k), cell)
 		}
@@ -141,11 +141,11 @@ func (l heatLayout) paintHeader(c draw.Canvas, left, y vg.Length) {
 		at := vg.Point{X: left + l.column*(vg.Length(i)+0.5), Y: y + 9}
 		if l.standing {
 			sty.Rotation, at.Y = math.Pi/2, y+4
-			c.FillText(sty, at, fit(heatLabel, name, l.header-6))
+			write(c, sty, at, fit(heatLabel, name, l.header-6))
 			continue
 		}
 		sty.XAlign = text.XCenter
-		c.FillText(sty, at, name)
+		write(c, sty, at, name)
 	}
 }
 
@@ -170,7 +170,7 @@ func (l heatLayout) paintText(c draw.Canvas, r vg.Rectangle, cell heatCell) {
 	}
 	for i, line := range lines {
 		y := (r.Min.Y+r.Max.Y)/2 + 5.5*vg.Length(len(lines)-1-2*i)
-		c.FillText(sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: y}, line)
+		write(c, sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: y}, line)
 	}
 }
 
@@ -248,8 +248,8 @@ func (l heatLayout) paintLegend(c draw.Canvas, x, y vg.Length) {
 		}
 		right := heatSmall
 		right.XAlign = text.XRight
-		c.FillText(heatSmall, vg.Point{X: x, Y: y - 17}, l.scale.format(l.from))
-		c.FillText(right, vg.Point{X: x + bar, Y: y - 17}, l.scale.format(l.to)+" "+l.scale.unit)
+		write(c, heatSmall, vg.Point{X: x, Y: y - 17}, l.scale.format(l.from))
+		write(c, right, vg.Point{X: x + bar, Y: y - 17}, l.scale.format(l.to)+" "+l.scale.unit)
 		x += bar + 20
 	}
 	for _, e := range []struct {
@@ -261,7 +261,7 @@ func (l heatLayout) paintLegend(c draw.Canvas, x, y vg.Length) {
 		}
 		box := rectangle(x, y-9, x+16, y)
 		l.paintBox(c, box, heatCell{kind: e.kind})
-		c.FillText(heatSmall, vg.Point{X: x + 20, Y: y - 4.5}, e.text)
+		write(c, heatSmall, vg.Point{X: x + 20, Y: y - 4.5}, e.text)
 		x += 34 + textWidth(heatSmall, e.text)
 	}
 }

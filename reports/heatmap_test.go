@@ -42,30 +42,36 @@ func simulate(s Session, version string) Session {
 	return s
 }
 
-// Pictures of all sizes decode, and grow with the matrix.
-func TestHeatmapPNG(t *testing.T) {
+// Pictures grow with the matrix.
+func TestHeatmapSizes(t *testing.T) {
 	for _, c := range []struct {
 		name                string
 		session             Session
-		minWidth, minHeight int
+		minWidth, minHeight int // points
 		maxWidth, maxHeight int
 	}{
-		{"heat-1x2", grid(1, 2), 800, 200, 1000, 400},
-		{"heat-nightly", nightly(), 800, 500, 1000, 800},
-		{"heat-sim", simulate(grid(4, 2), ""), 800, 400, 1000, 700},
-		{"heat-mixed", simulate(grid(5, 3), "0.11.0"), 800, 400, 1000, 900},
-		{"heat-20x12", grid(20, 12), 1700, 1200, 2200, 1700},
+		{"heat-1x2", grid(1, 2), 400, 100, 500, 200},
+		{"heat-nightly", nightly(), 400, 250, 500, 400},
+		{"heat-sim", simulate(grid(4, 2), ""), 400, 200, 500, 350},
+		{"heat-mixed", simulate(grid(5, 3), "0.11.0"), 400, 200, 500, 450},
+		{"heat-20x12", grid(20, 12), 850, 600, 1100, 850},
 	} {
-		data := heatPicture(t, c.session, "", PNG)
-		keep(t, c.name+".png", data)
-		img, err := png.Decode(bytes.NewReader(data))
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
+		w, h := svgSize(t, heatPicture(t, c.session, "", SVG))
+		if w < c.minWidth || w > c.maxWidth || h < c.minHeight || h > c.maxHeight {
+			t.Errorf("%s: want %d-%d x %d-%d points, got %d x %d", c.name, c.minWidth, c.maxWidth, c.minHeight, c.maxHeight, w, h)
 		}
-		if s := img.Bounds().Size(); s.X < c.minWidth || s.X > c.maxWidth || s.Y < c.minHeight || s.Y > c.maxHeight {
-			t.Errorf("%s: want %d-%d x %d-%d pixels, got %v", c.name, c.minWidth, c.maxWidth, c.minHeight, c.maxHeight, s)
-		}
+		keepPNG(t, c.name, func() []byte { return heatPicture(t, c.session, "", PNG) })
+	}
+}
+
+func TestHeatmapPNG(t *testing.T) {
+	img, err := png.Decode(bytes.NewReader(heatPicture(t, simulate(grid(1, 2), ""), "", PNG)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 430 points at 144 pixels an inch.
+	if got := img.Bounds().Dx(); got != 860 {
+		t.Errorf("want 860 pixels, got %d", got)
 	}
 }
 

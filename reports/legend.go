@@ -75,7 +75,7 @@ func paintLegend(c draw.Canvas, x, y vg.Length, rows [][]legendEntry) {
 			} else {
 				fill(c, rectangle(at+5, mid-4, at+legendSwatch, mid+4), e.box)
 			}
-			c.FillText(legendText, vg.Point{X: at + legendSwatch + 4, Y: mid}, e.text)
+			write(c, legendText, vg.Point{X: at + legendSwatch + 4, Y: mid}, e.text)
 			at += e.width()
 		}
 	}

@@ -105,5 +105,5 @@ var markdownEscaper = strings.NewReplacer(
 )
 
 func escapeMarkdown(text string) string {
-	return markdownEscaper.Replace(oneLine(text))
+	return markdownEscaper.Replace(OneLine(text))
 }

@@ -114,26 +114,15 @@ func trialNotes(t *memtrix.Trial) []string {
 	var lines []string
 	prefix := "trial " + strconv.FormatInt(t.ID, 10) + ": "
 	if t.Outcome.Kind != memtrix.Pass && t.Outcome.Message != "" {
-		lines = append(lines, prefix+oneLine(t.Outcome.Message))
+		lines = append(lines, prefix+t.Outcome.Message)
 	}
 	for _, r := range t.Readings {
 		if r.Note != "" {
-			lines = append(lines, prefix+string(r.Kind)+": "+oneLine(r.Note))
+			lines = append(lines, prefix+string(r.Kind)+": "+r.Note)
 		}
 	}
 	for _, w := range t.Warnings {
-		lines = append(lines, prefix+oneLine(w))
+		lines = append(lines, prefix+w)
 	}
 	return lines
-}
-
-// oneLine makes one line of server text: no line breaks, no escape sequences.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
 }

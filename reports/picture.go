@@ -81,6 +81,11 @@ func textStyle(size vg.Length, c color.Color, bold bool) text.Style {
 	return text.Style{Color: c, Font: f, XAlign: text.XLeft, YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
 }
 
+// write draws text; control characters would make an SVG malformed.
+func write(c draw.Canvas, s text.Style, at vg.Point, txt string) {
+	c.FillText(s, at, printable(txt))
+}
+
 func textWidth(s text.Style, txt string) vg.Length {
 	return s.Width(txt)
 }
@@ -142,7 +147,7 @@ func drawWatermark(c draw.Canvas, r vg.Rectangle) {
 	room := min(w*0.9, h*0.8/vg.Length(math.Sin(angle)))
 	sty.Font.Size = min(72, 72*room/textWidth(sty, "SIMULATED"))
 	sty.XAlign, sty.Rotation = text.XCenter, angle
-	c.FillText(sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, "SIMULATED")
+	write(c, sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, "SIMULATED")
 }
 
 // niceTicks puts ticks at multiples of 1, 2 or 5 times a power of ten.

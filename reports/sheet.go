@@ -76,6 +76,7 @@ func newSheet(s Session) sheet {
 		empty := true
 		for i, r := range rows {
 			column[i] = f.value(r)
+			column[i].text = OneLine(column[i].text)
 			empty = empty && column[i].text == ""
 		}
 		if empty && !f.key {
@@ -89,6 +90,9 @@ func newSheet(s Session) sheet {
 	sh.rows = cells
 	sh.sources = sources(s, sh.columns, rows)
 	sh.notes = notes(s, rows)
+	for i := range sh.notes {
+		sh.notes[i] = OneLine(sh.notes[i])
+	}
 	return sh
 }
 
@@ -104,7 +108,7 @@ func sessionTitle(s Session) string {
 	if simulated := simulatedText(s.Trials); simulated != "" {
 		title += ", " + simulated
 	}
-	return title
+	return OneLine(title)
 }
 
 // fields are all columns in their fixed order.

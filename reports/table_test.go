@@ -77,6 +77,17 @@ func TestTableWriteError(t *testing.T) {
 	}
 }
 
+// What a server or a person wrote cannot move the cursor of a terminal.
+func TestTableControlCharacters(t *testing.T) {
+	trial := fails(point(1, "0.29\x1b[2J", on("a", "b\rc\n"), 1, 1, 1), memtrix.Outcome{
+		Kind: memtrix.Error, Node: &memtrix.Node{ID: "1", ClassType: "A\x07\xffB"}, Message: "x\x1b]0;y\x07"})
+	trial.Warnings = []string{"w\u009b1A"}
+	text := tableText(t, Session{Name: "s\x1b[31m", Trials: []*memtrix.Trial{trial}, Plan: memtrix.Plan{Warnings: []string{"p\x1b[A"}}}, TableOptions{Width: 80})
+	if strings.ContainsAny(text, "\x1b\r\x07\u009b") || !utf8.ValidString(text) {
+		t.Errorf("control characters in %q", text)
+	}
+}
+
 func TestWrap(t *testing.T) {
 	check := func(text string, width int, want string) {
 		t.Helper()

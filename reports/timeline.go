@@ -167,8 +167,8 @@ func (v timeline) paint(c draw.Canvas, lane vg.Length, legend [][]legendEntry) {
 	inner := rectangle(c.Min.X+timelineMargin, c.Min.Y+timelineMargin, c.Max.X-timelineMargin, c.Max.Y-timelineMargin)
 	width := inner.Max.X - inner.Min.X
 	title, sub := textStyle(12, ink, true), textStyle(8.5, faint, false)
-	c.FillText(title, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 7}, fit(title, v.title(), width))
-	c.FillText(sub, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 22}, fit(sub, v.subtitle(), width))
+	write(c, title, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 7}, fit(title, v.title(), width))
+	write(c, sub, vg.Point{X: inner.Min.X, Y: inner.Max.Y - 22}, fit(sub, v.subtitle(), width))
 
 	bottom := inner.Min.Y + legendLine*vg.Length(len(legend)) + 8
 	lanes := inner.Max.Y - 36
@@ -238,6 +238,6 @@ func (v timeline) paintLines(c draw.Canvas, r vg.Rectangle, x func(time.Duration
 	if len(v.lines) == 0 {
 		sty := textStyle(11, faint, false)
 		sty.XAlign = text.XCenter
-		c.FillText(sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, "no memory readings in this trial")
+		write(c, sty, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: (r.Min.Y + r.Max.Y) / 2}, "no memory readings in this trial")
 	}
 }

@@ -105,7 +105,7 @@ func label(c draw.Canvas, box vg.Rectangle, name string) {
 	default:
 		return
 	}
-	c.FillText(sty, middle, name)
+	write(c, sty, middle, name)
 }
 
 // standingWidth is the width that a line of standing text needs.
@@ -160,5 +160,5 @@ func mark(c draw.Canvas, r vg.Rectangle, at vg.Length, txt string, col color.Col
 	}
 	y := r.Max.Y - 7 - vg.Length(row)*12
 	fill(c, rectangle(from-1, y-5.5, from+w+1, y+5.5), color.NRGBA{0xff, 0xff, 0xff, 0xd8})
-	c.FillText(sty, vg.Point{X: from, Y: y}, txt)
+	write(c, sty, vg.Point{X: from, Y: y}, txt)
 }

@@ -2,11 +2,14 @@ package reports
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
 	"image/png"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +17,39 @@ import (
 	"memtrix"
 )
 
-// keep writes a picture to the folder named by REPORTS_PICTURES, to be looked at.
-func keep(t *testing.T, name string, data []byte) {
+// keepPNG writes a picture to the folder named by REPORTS_PICTURES, to be looked
+// at. Drawing pixels is slow under the race detector: not without being asked.
+func keepPNG(t *testing.T, name string, picture func() []byte) {
 	t.Helper()
 	if dir := os.Getenv("REPORTS_PICTURES"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), picture(), 0o644); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// svgSize is an SVG's size in points, after checking that it is well-formed.
+func svgSize(t *testing.T, data []byte) (width, height int) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(data))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return width, height
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "svg" {
+			for _, a := range e.Attr {
+				n, _ := strconv.ParseFloat(strings.TrimSuffix(a.Value, "pt"), 64)
+				switch a.Name.Local {
+				case "width":
+					width = int(n)
+				case "height":
+					height = int(n)
+				}
+			}
 		}
 	}
 }
@@ -71,23 +101,40 @@ func crowded() *memtrix.Trial {
 	return t
 }
 
-func TestTimelinePNG(t *testing.T) {
+func TestTimelineSizes(t *testing.T) {
 	sim := recorded(t, "029-cpu-sd15")
 	sim.Simulated = true
 	for name, trial := range map[string]*memtrix.Trial{
 		"time-8gib-default": recorded(t, "029-8gib-default"), "time-cpu-simulated": sim, "time-oom": recordedOOM(t),
 		"time-crowded": crowded(), "time-empty": {ID: 9, Cell: pointCell("0.29.0", nil), Outcome: memtrix.Outcome{Kind: memtrix.StartupFailure}},
 	} {
-		data := timelinePicture(t, trial, PNG)
-		keep(t, name+".png", data)
-		img, err := png.Decode(bytes.NewReader(data))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+		w, h := svgSize(t, timelinePicture(t, trial, SVG))
+		if w != 760 || h < 300 || h > 550 {
+			t.Errorf("%s: want 760 x 300-550 points, got %d x %d", name, w, h)
 		}
-		if s := img.Bounds().Size(); s.X != 1520 || s.Y < 600 || s.Y > 1100 {
-			t.Errorf("%s: want 1520 x 600-1100 pixels, got %v", name, s)
+		keepPNG(t, name, func() []byte { return timelinePicture(t, trial, PNG) })
+	}
+}
+
+func TestTimelinePNG(t *testing.T) {
+	img, err := png.Decode(bytes.NewReader(timelinePicture(t, recordedOOM(t), PNG)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := img.Bounds().Dx(); got != 1520 {
+		t.Errorf("want 1520 pixels, got %d", got)
+	}
+	// The red line of the failure is really drawn.
+	red := 0
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			if r, g, b, _ := img.At(x, y).RGBA(); r>>8 == 0xb0 && g>>8 == 0x10 && b>>8 == 0x20 {
+				red++
+			}
 		}
+	}
+	if red < 500 {
+		t.Errorf("want a red line of at least 500 pixels, got %d", red)
 	}
 }
 
@@ -165,12 +212,12 @@ func TestTimelineOddTrials(t *testing.T) {
 		"uneven series":       {Series: []memtrix.Series{{Meter: memtrix.Meter{Name: memtrix.RAMTreeRSS}, T: []time.Duration{1, 2, 3}, V: []int64{5}}}},
 		"empty series":        {Series: []memtrix.Series{{Meter: memtrix.Meter{Name: memtrix.RAMTreeRSS}}}},
 		"late reading":        {Spans: []memtrix.Span{{Kind: memtrix.SpanStart, End: time.Second}}, Readings: []memtrix.Reading{{Kind: memtrix.Freed, At: time.Hour}}},
+		"control characters":  {Cell: pointCell("a\x1b[1m\x00<&\xff", nil), Outcome: memtrix.Outcome{Kind: memtrix.Error, Node: &memtrix.Node{ClassType: "\x01"}}},
 		"long words":          {Cell: pointCell(strings.Repeat("version", 60), nil), Outcome: memtrix.Outcome{Kind: memtrix.Error, Node: node}},
 	} {
-		for _, f := range []Format{PNG, SVG} {
-			if err := Timeline(new(bytes.Buffer), trial, f); err != nil {
-				t.Errorf("%s, %s: %v", name, f, err)
-			}
+		w, h := svgSize(t, timelinePicture(t, trial, SVG))
+		if w != 760 || h < 300 {
+			t.Errorf("%s: got %d x %d points", name, w, h)
 		}
 	}
 }

@@ -2,8 +2,25 @@ package reports
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
+
+// OneLine makes one line of text that a server or a person wrote: no line breaks,
+// no escape sequences that a terminal would obey, no broken UTF-8.
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(printable(text)), " ")
+}
+
+// printable replaces what is not text, each by one space.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+}
 
 // wrap breaks text at spaces into lines of at most width characters. Words that
 // are longer are broken after "=", "-", "_", "/" or ".", or where they must. A

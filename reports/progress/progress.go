@@ -77,9 +77,9 @@ func (d *Display) Prompts(n int) {
 // settings.
 func (d *Display) CellStart(i int, title string) {
 	d.update(func(now time.Time) string {
-		d.state.start(i, title, now)
+		d.state.start(i, title)
 		d.lastLine = now
-		return d.state.cellText() + "  " + title
+		return d.state.cellText() + "  " + d.state.title
 	})
 }
 
@@ -99,7 +99,7 @@ func (d *Display) Event(e memtrix.Event) {
 		case memtrix.EventError:
 			text += "  error"
 			if e.Failure != nil && e.Failure.Type != "" {
-				text += " " + e.Failure.Type
+				text += " " + reports.OneLine(e.Failure.Type)
 			}
 		case memtrix.EventInterrupted, memtrix.EventReconnect:
 			text += "  " + string(e.Kind)
@@ -125,7 +125,7 @@ func (d *Display) CellEnd(outcome string, seconds float64) {
 	d.mu.Lock()
 	d.state.end()
 	now := d.now()
-	line := d.state.cellText() + "  " + outcome + "  " + reports.Seconds(seconds) + " s"
+	line := d.state.cellText() + "  " + reports.OneLine(outcome) + "  " + reports.Seconds(seconds) + " s"
 	if d.mode == terminal {
 		line += "  " + d.state.title
 	} else {

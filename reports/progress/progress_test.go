@@ -22,7 +22,7 @@ func play(d *Display, wait func(time.Duration)) {
 	d.Prompts(2)
 	d.Left(4 * time.Minute)
 	d.Say("no card found: VRAM is not recorded")
-	d.CellStart(1, "0.29.0  default")
+	d.CellStart(1, "0.29.0 default")
 	wait(26600 * time.Millisecond)
 	d.Event(memtrix.Event{Kind: memtrix.EventReady, At: 26600 * time.Millisecond})
 	prompt := func(n int, at time.Duration) {
@@ -47,8 +47,8 @@ func play(d *Display, wait func(time.Duration)) {
 	wait(11 * time.Second)
 	d.CellEnd("pass", 93.2)
 	d.Left(90 * time.Second)
-	d.CellStart(2, "0.29.0  vram-mode=high")
-	d.Event(memtrix.Event{Kind: memtrix.EventError, Failure: &memtrix.Failure{Type: "torch.OutOfMemoryError"}})
+	d.CellStart(2, "0.29.0 vram-mode=high")
+	d.Event(memtrix.Event{Kind: memtrix.EventError, Failure: &memtrix.Failure{Type: "torch.OutOfMemoryError\x1b[2J"}})
 	wait(5 * time.Second)
 	d.CellEnd("oom vram, KSampler (5)", 5)
 	d.Close()
@@ -133,8 +133,8 @@ func TestTerminal(t *testing.T) {
 	lines := screen(t, b.String())
 	want := []string{
 		"no card found: VRAM is not recorded",
-		"cell 1/2  pass  93.2 s  0.29.0  default",
-		"cell 2/2  oom vram, KSampler (5)  5.0 s  0.29.0  vram-mode=high",
+		"cell 1/2  pass  93.2 s  0.29.0 default",
+		"cell 2/2  oom vram, KSampler (5)  5.0 s  0.29.0 vram-mode=high",
 	}
 	if len(lines) != 6 {
 		t.Fatalf("want 5 lines, got %q", lines)

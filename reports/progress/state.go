@@ -17,7 +17,6 @@ type state struct {
 	title   string
 	done    int
 	began   time.Time // of the run
-	started time.Time // of the cell
 	running bool
 
 	phase   string        // "starting", "ready", "prompt", "ended"
@@ -34,8 +33,8 @@ type state struct {
 	leftSet time.Time
 }
 
-func (s *state) start(i int, title string, now time.Time) {
-	s.cell, s.title, s.started, s.running = i, title, now, true
+func (s *state) start(i int, title string) {
+	s.cell, s.title, s.running = i, reports.OneLine(title), true
 	s.phase, s.prompt, s.node, s.step, s.steps = "starting", 0, "", 0, 0
 	s.memory = nil
 }
@@ -79,7 +78,7 @@ func nodeName(n *memtrix.Node) string {
 	if n == nil {
 		return ""
 	}
-	return memtrix.Span{Node: n}.Name()
+	return reports.OneLine(memtrix.Span{Node: n}.Name())
 }
 
 // cellText is "cell 2/8".
