@@ -1,7 +1,7 @@
 package reports
 
 import (
-	"bufio"
+	"bytes"
 	"fmt"
 	"image/color"
 	"io"
@@ -65,11 +65,22 @@ func render(w io.Writer, f Format, width, height vg.Length, paint func(draw.Canv
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	paint(c)
-	out := bufio.NewWriter(w)
-	if _, err := canvas.WriteTo(out); err != nil {
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
 		return err
 	}
-	return out.Flush()
+	_, err := w.Write(withFallbackFonts(out.Bytes(), f))
+	return err
+}
+
+// withFallbackFonts names fonts of the same widths for those who look at an SVG
+// without having Liberation Sans.
+func withFallbackFonts(data []byte, f Format) []byte {
+	if f != SVG {
+		return data
+	}
+	const family = "font-family:Liberation Sans"
+	return bytes.ReplaceAll(data, []byte(family+";"), []byte(family+",Arial,Helvetica,sans-serif;"))
 }
 
 // textStyle is a sans-serif style with its origin at the left and the middle.
@@ -118,9 +129,7 @@ func outline(c draw.Canvas, r vg.Rectangle, col color.Color, width vg.Length) {
 	c.SetColor(col)
 	c.SetLineWidth(width)
 	c.SetLineDash(nil, 0)
-	path := r.Path()
-	path.Close()
-	c.Stroke(path)
+	c.Stroke(r.Path())
 }
 
 // hatch draws slanted lines within a rectangle.
