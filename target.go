@@ -68,6 +68,10 @@ type Instance interface {
 // ErrUnsupported is returned by targets that cannot do what was asked.
 var ErrUnsupported = errors.New("not supported by this target")
 
+// ErrAgain is wrapped by errors of a start that failed by chance: the same start
+// may succeed when it is tried again.
+var ErrAgain = errors.New("worth another try")
+
 // SimCardFile is the file in a trial's folder through which a simulated server
 // shows its simulated card: three little-endian int64, bytes: total, used,
 // reserved by the driver. It is written by memory mapping, so that a recorder

@@ -82,7 +82,7 @@ func (t *Target) lay(job memtrix.Job, port int) (layout, error) {
 		}
 	}
 	if v.Target == memtrix.TargetSim {
-		return l, nil
+		return l, t.showPaths(&l, job)
 	}
 	if l.frontEnd = lacksFrontEnd(v, l.known); l.frontEnd {
 		if err := os.MkdirAll(l.path("frontend"), 0o755); err != nil {
@@ -110,9 +110,10 @@ func lacksFrontEnd(v memtrix.Version, known map[string]bool) bool {
 func (t *Target) showPaths(l *layout, job memtrix.Job) error {
 	paths := map[string]map[string]string{}
 	roots := slices.Clone(job.Models)
-	own := filepath.Join(job.Cell.Version.Dir, "models")
-	if _, err := os.Stat(own); err == nil && l.known["--base-directory"] {
-		roots = append([]string{own}, roots...)
+	if v := job.Cell.Version; v.Dir != "" && l.known["--base-directory"] {
+		if own := filepath.Join(v.Dir, "models"); exists(own) {
+			roots = append([]string{own}, roots...)
+		}
 	}
 	for i, root := range roots {
 		found, err := modelFolders(root)
@@ -308,4 +309,9 @@ func (l layout) tidy() {
 	for _, name := range []string{"custom_nodes", "models", "frontend", "work"} {
 		os.Remove(l.path(name)) // only when nothing was written there
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -12,7 +12,6 @@ package comfyui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,7 +45,7 @@ var _ memtrix.Target = (*Target)(nil)
 
 // ErrPortTaken is wrapped by Ready's error when another program took the port
 // between its choice and the server's start. Starting again chooses another.
-var ErrPortTaken = errors.New("the server's port is taken")
+var ErrPortTaken = fmt.Errorf("the server's port is taken (%w)", memtrix.ErrAgain)
 
 func (t *Target) patience() patience {
 	p := patience{interrupt: 10 * time.Second, terminate: 5 * time.Second, kill: 5 * time.Second}

@@ -75,11 +75,22 @@ func (f *folders) addExtra(file string) error {
 		first, _ := section["is_default"].(bool)
 		for name, value := range section {
 			if text, ok := value.(string); ok && name != "base_path" {
-				f.addKind(name, strings.Fields(text), cmp.Or(base, filepath.Dir(file)), first)
+				f.addKind(name, lines(text), cmp.Or(base, filepath.Dir(file)), first)
 			}
 		}
 	}
 	return nil
+}
+
+// lines gives the lines of a text that hold something, trimmed.
+func lines(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 func (f *folders) addKind(name string, dirs []string, base string, first bool) {

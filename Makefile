@@ -1,0 +1,31 @@
+# The two commands of the README are demo and test.
+GO ?= go
+# go-nvml calls deprecated entry points on purpose, for old drivers.
+export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
+
+.PHONY: demo build test fmt vet staticcheck unit clean
+
+# make demo                        a simulated ComfyUI
+# make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
+demo: build
+	./memtrix demo $(if $(COMFYUI),--comfyui "$(COMFYUI)") $(if $(PYTHON),--python "$(PYTHON)")
+
+build:
+	$(GO) build -o memtrix ./cmd/memtrix
+
+test: fmt vet staticcheck unit
+
+fmt:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+staticcheck:
+	$(GO) tool staticcheck ./...
+
+unit:
+	$(GO) test -race ./...
+
+clean:
+	rm -rf memtrix demo-results

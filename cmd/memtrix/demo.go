@@ -1,0 +1,57 @@
+package main
+
+import (
+	_ "embed"
+
+	"memtrix/matrix"
+	"memtrix/results"
+)
+
+//go:embed demo.yaml
+var demoSpec []byte
+
+type demoCmd struct {
+	ComfyUI string `name:"comfyui" help:"Run the demonstration's settings on this real ComfyUI instead." placeholder:"DIR" type:"path"`
+	Python  string `help:"The Python that runs that ComfyUI." placeholder:"PYTHON"`
+	Results string `help:"Results folder." default:"demo-results" type:"path"`
+	Quiet   bool   `short:"q" help:"No progress."`
+}
+
+func (c *demoCmd) Run(a *app) error {
+	spec, err := c.spec()
+	if err != nil {
+		return err
+	}
+	db, err := results.Open(a.ctx, c.Results)
+	if err != nil {
+		return cannot{err}
+	}
+	defer db.Close()
+	s, err := runSpec(a, spec, db, "new", c.Quiet)
+	if s == nil {
+		return err
+	}
+	return finishRun(a, s, c.Results, err)
+}
+
+func (c *demoCmd) spec() (*matrix.Spec, error) {
+	spec, err := matrix.Parse("demo.yaml", demoSpec)
+	if err != nil {
+		return nil, err
+	}
+	family := "sdxl"
+	if c.ComfyUI != "" {
+		family = "sd15"
+		if spec, err = c.real(spec); err != nil {
+			return nil, err
+		}
+	}
+	models, err := c.standIn(family)
+	if err != nil {
+		return nil, cannot{err}
+	}
+	if models != "" {
+		spec.Models = append(spec.Models, models)
+	}
+	return spec, nil
+}

@@ -1,0 +1,130 @@
+// Memtrix runs a ComfyUI workflow through a matrix of launch settings and
+// versions, records the memory it uses, and says for each cell: pass, or which
+// memory ran out, where, and who held it.
+//
+// Start with
+//
+//	memtrix demo                                   a simulated ComfyUI, to see what comes out
+//	memtrix init                                   look for a ComfyUI here and write a spec for it
+//	memtrix run --comfyui DIR --workflow FILE      a first look, one setting at a time
+//	memtrix plan SPEC                              what a spec would run, and what cannot be run
+//	memtrix run SPEC                               run it; an interrupted session goes on
+//	memtrix report                                 the last session again: table and pictures
+//
+// Exit status: 0 as expected; 1 it worked and found something (a cell that
+// failed unexpectedly); 2 wrong usage or a bad spec; 3 memtrix could not measure;
+// 130 stopped by Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"memtrix/matrix"
+)
+
+// Exit statuses; scripts depend on them.
+const (
+	exitOK          = 0
+	exitFound       = 1
+	exitUsage       = 2
+	exitCannot      = 3
+	exitInterrupted = 130
+)
+
+type cli struct {
+	Run     runCmd     `cmd:"" help:"Run a matrix: a spec, or a first look at one ComfyUI and one workflow."`
+	Plan    planCmd    `cmd:"" help:"Show what a spec would run, with the flags of each cell, and what cannot be run and why."`
+	Init    initCmd    `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
+	Report  reportCmd  `cmd:"" help:"Show a session again: table, timelines, heat map."`
+	Demo    demoCmd    `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
+	Sim     simCmd     `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
+	Ballast ballastCmd `cmd:"" hidden:"" help:"Hold the card's memory but for a rest, until standard input closes."`
+}
+
+// app is what every command is given.
+type app struct {
+	ctx    context.Context
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// status is an exit status that is not an error to be printed.
+type status int
+
+func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// cannot marks an error as: memtrix could not measure.
+type cannot struct{ error }
+
+func (c cannot) Unwrap() error { return c.error }
+
+// usage marks an error as: what was asked for is wrong.
+type usage struct{ error }
+
+func (u usage) Unwrap() error { return u.error }
+
+func main() {
+	// The first Ctrl-C stops cleanly, the second one at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(app{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+}
+
+// run is main without os.Exit, so that tests can call it.
+func run(a app, args []string) int {
+	var c cli
+	code := -1
+	parser, err := kong.New(&c,
+		kong.Name("memtrix"),
+		kong.Description("Runs a ComfyUI workflow through a matrix of settings and versions and says which memory ran out, where."),
+		kong.Writers(a.stdout, a.stderr),
+		kong.Exit(func(n int) { code = n }),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		fmt.Fprintln(a.stderr, "memtrix:", err)
+		return exitCannot
+	}
+	k, err := parser.Parse(args)
+	if code >= 0 { // --help
+		return code
+	}
+	if err != nil {
+		fmt.Fprintln(a.stderr, "memtrix:", err)
+		fmt.Fprintln(a.stderr, "Try 'memtrix --help'.")
+		return exitUsage
+	}
+	return exitStatus(a, k.Run(&a))
+}
+
+func exitStatus(a app, err error) int {
+	var s status
+	var specErrors matrix.Errors
+	var u usage
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		return int(s)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.stderr, "memtrix: stopped")
+		return exitInterrupted
+	case errors.As(err, &specErrors):
+		fmt.Fprintln(a.stderr, err) // each line names file, line and column
+		return exitUsage
+	case errors.As(err, &u):
+		fmt.Fprintln(a.stderr, "memtrix:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(a.stderr, "memtrix:", err)
+	return exitCannot
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"memtrix"
+	"memtrix/matrix"
+	"memtrix/reports"
+	"memtrix/results"
+)
+
+type planCmd struct {
+	specFlags
+	Results string `help:"Results folder; earlier trials in it tell how long cells take." default:"memtrix-results" type:"path"`
+	JSON    bool   `name:"json" help:"One JSON document on standard output."`
+}
+
+func (c *planCmd) Run(a *app) error {
+	spec, err := c.load()
+	if err != nil {
+		return err
+	}
+	// A plan needs no results; with some it knows more.
+	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	if err == nil {
+		defer db.Close()
+	}
+	w, err := newWorld(a.ctx, db)
+	if err != nil {
+		return err
+	}
+	plan, err := makePlan(a, spec, w)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return reports.PlanJSON(a.stdout, *plan)
+	}
+	return writePlan(a.stdout, plan)
+}
+
+// makePlan plans a spec and shows its warnings.
+func makePlan(a *app, spec *matrix.Spec, w *world) (*memtrix.Plan, error) {
+	plan, err := spec.Plan(w.matrix())
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range plan.Warnings {
+		fmt.Fprintln(a.stderr, "warning:", warning)
+	}
+	return plan, nil
+}
+
+// writePlan lists the cells for people, one a line.
+func writePlan(out io.Writer, plan *memtrix.Plan) error {
+	trials := 0
+	var b strings.Builder
+	for i, c := range plan.Cells {
+		fmt.Fprintf(&b, "%3d  %s  %s  %s\n", i+1, c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Settings)
+		switch c.Status {
+		case memtrix.StatusRun:
+			trials += max(c.Repeats, 1)
+			if len(c.Argv) > 0 {
+				fmt.Fprintf(&b, "     flags: %s\n", strings.Join(c.Argv, " "))
+			}
+			if c.Expect != "" {
+				fmt.Fprintf(&b, "     expected: %s\n", c.Expect)
+			}
+		default:
+			fmt.Fprintf(&b, "     %s: %s\n", c.Status, c.Reason)
+		}
+	}
+	fmt.Fprintf(&b, "%d cells, %d trials, about %s\n", len(plan.Cells), trials, reports.Duration(matrix.Expected(plan, nil)))
+	_, err := io.WriteString(out, b.String())
+	return err
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"memtrix"
+	"memtrix/reports"
+	"memtrix/results"
+)
+
+type reportCmd struct {
+	Session string `arg:"" optional:"" help:"A session's name; the last one by default."`
+	Results string `help:"Results folder." default:"memtrix-results" type:"existingdir"`
+	Format  string `help:"table (with pictures), markdown or json." enum:"table,markdown,json" default:"table"`
+}
+
+func (c *reportCmd) Run(a *app) error {
+	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	if err != nil {
+		return cannot{err}
+	}
+	defer db.Close()
+	session, err := findSession(a, db, c.Session)
+	if err != nil {
+		return err
+	}
+	trials, err := db.Trials(a.ctx, session.ID)
+	if err != nil {
+		return cannot{err}
+	}
+	s := &reports.Session{Name: session.Name, Spec: session.Spec, Trials: trials}
+	switch c.Format {
+	case "markdown":
+		return reports.Markdown(a.stdout, *s)
+	case "json":
+		return reports.SessionJSON(a.stdout, *s)
+	}
+	return show(a, s, c.Results)
+}
+
+func findSession(a *app, db *results.DB, name string) (memtrix.Session, error) {
+	if name != "" {
+		s, err := db.FindSession(a.ctx, name)
+		if errors.Is(err, results.ErrNotFound) {
+			return s, usage{fmt.Errorf("there is no session %q in %s", name, db.Dir())}
+		}
+		return s, err
+	}
+	all, err := db.Sessions(a.ctx)
+	if err != nil {
+		return memtrix.Session{}, cannot{err}
+	}
+	if len(all) == 0 {
+		return memtrix.Session{}, cannot{fmt.Errorf("there is no session in %s yet", db.Dir())}
+	}
+	return all[len(all)-1], nil
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+
+	"memtrix"
+	"memtrix/environment"
+	"memtrix/hardware"
+	"memtrix/matrix"
+	"memtrix/reports"
+	"memtrix/reports/progress"
+	"memtrix/results"
+	"memtrix/runner"
+)
+
+type runCmd struct {
+	specFlags
+	Results string `help:"Folder for memtrix.db, pictures and the raw files of each trial." default:"memtrix-results" type:"path"`
+	Session string `help:"new, last, or a session's name. By default the last session of this spec goes on if it was interrupted, else a new one begins." placeholder:"SESSION"`
+	JSON    bool   `name:"json" help:"One JSON document on standard output and nothing else there."`
+	Quiet   bool   `short:"q" help:"No progress."`
+}
+
+func (c *runCmd) Run(a *app) error {
+	spec, err := c.load()
+	if err != nil {
+		return err
+	}
+	db, err := results.Open(a.ctx, c.Results)
+	if err != nil {
+		return cannot{err}
+	}
+	defer db.Close()
+	s, err := runSpec(a, spec, db, c.Session, c.Quiet)
+	if err != nil && s == nil {
+		return err
+	}
+	if c.JSON {
+		return errors.Join(reports.SessionJSON(a.stdout, *s), err)
+	}
+	return finishRun(a, s, c.Results, err)
+}
+
+// finishRun shows what came out of a run, also of an interrupted one.
+func finishRun(a *app, s *reports.Session, dir string, err error) error {
+	if e := show(a, s, dir); e != nil {
+		return errors.Join(e, err)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.stderr, "The trials so far are kept; the same command goes on from here.")
+		return err
+	case err != nil:
+		return err
+	}
+	return verdict(s)
+}
+
+// verdict is the exit status of a session.
+func verdict(s *reports.Session) error {
+	harness := 0
+	for _, t := range s.Trials {
+		if t.Outcome.Kind == memtrix.HarnessFailure && !t.AsExpected() {
+			harness++
+		}
+	}
+	switch failed := reports.Failed(s.Trials); {
+	case harness > 0:
+		return status(exitCannot)
+	case failed > 0:
+		return status(exitFound)
+	}
+	return nil
+}
+
+// runSpec plans a spec and runs what its session is missing. The session comes
+// back also when the run was interrupted, with all its trials.
+func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool) (*reports.Session, error) {
+	w, err := newWorld(a.ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := makePlan(a, spec, w)
+	if err != nil {
+		return nil, err
+	}
+	session, err := pickSession(a, db, plan.Spec, which)
+	if err != nil {
+		return nil, err
+	}
+	display := newDisplay(a, plan, spec.Prompts, quiet)
+	r := &runner.Runner{
+		Targets:     w.targets,
+		Store:       db,
+		Progress:    display,
+		Options:     options(spec),
+		Dir:         db.Dir(),
+		Environment: environmentOf(spec),
+		Gate:        newGate(spec),
+	}
+	_, runErr := r.Run(a.ctx, session, plan)
+	display.Close()
+
+	ctx := context.WithoutCancel(a.ctx)
+	if runErr == nil {
+		if err := db.EndSession(ctx, session.ID); err != nil {
+			return nil, cannot{err}
+		}
+	}
+	trials, err := db.Trials(ctx, session.ID)
+	if err != nil {
+		return nil, cannot{err}
+	}
+	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: trials, Plan: *plan, Interval: spec.Interval}
+	for _, c := range plan.Cells {
+		if name := c.Cell.Version.Name; !slices.Contains(s.Versions, name) {
+			s.Versions = append(s.Versions, name)
+		}
+	}
+	return s, runErr
+}
+
+// pickSession finds the session to go on with, or begins a new one.
+func pickSession(a *app, db *results.DB, spec, which string) (memtrix.Session, error) {
+	switch which {
+	case "new":
+		return startSession(a, db, spec)
+	case "", "last":
+		s, err := db.LastSession(a.ctx, spec)
+		if errors.Is(err, results.ErrNotFound) {
+			if which == "last" {
+				return s, usage{fmt.Errorf("there is no session of spec %q in %s yet", spec, db.Dir())}
+			}
+			return startSession(a, db, spec)
+		}
+		if err != nil {
+			return s, cannot{err}
+		}
+		if which == "" && !s.Ended.IsZero() {
+			return startSession(a, db, spec)
+		}
+		fmt.Fprintf(a.stderr, "going on with session %s\n", s.Name)
+		return s, nil
+	}
+	s, err := db.FindSession(a.ctx, which)
+	if errors.Is(err, results.ErrNotFound) {
+		return s, usage{fmt.Errorf("there is no session %q in %s", which, db.Dir())}
+	}
+	if err == nil && s.Spec != spec {
+		return s, usage{fmt.Errorf("session %q belongs to spec %q, not to %q", which, s.Spec, spec)}
+	}
+	return s, err
+}
+
+func startSession(a *app, db *results.DB, spec string) (memtrix.Session, error) {
+	s, err := db.StartSession(a.ctx, spec, "")
+	if err != nil {
+		return s, cannot{err}
+	}
+	return s, nil
+}
+
+func options(s *matrix.Spec) runner.Options {
+	return runner.Options{
+		Prompts:     s.Prompts,
+		Rest:        s.Rest,
+		Free:        s.Free,
+		Interval:    s.Interval,
+		Timeouts:    runner.Timeouts(s.Timeouts),
+		Extra:       s.Args,
+		Env:         s.Env,
+		Models:      s.Models,
+		CustomNodes: s.CustomNodes,
+	}
+}
+
+func environmentOf(s *matrix.Spec) func(context.Context, memtrix.Version) memtrix.Environment {
+	return func(ctx context.Context, v memtrix.Version) memtrix.Environment {
+		return environment.Capture(ctx, environment.Input{Version: v, Env: s.Env, Models: s.Models})
+	}
+}
+
+// newGate tolerates what is on the card when the session begins (a desktop, a
+// ballast) and nothing more.
+func newGate(s *matrix.Spec) func(context.Context, time.Duration) (*int64, error) {
+	gate := hardware.NewGate(s.Env)
+	return func(ctx context.Context, limit time.Duration) (*int64, error) {
+		b, err := gate.Wait(ctx, limit)
+		return b.Used, err
+	}
+}
+
+func newDisplay(a *app, plan *memtrix.Plan, prompts int, quiet bool) *progress.Display {
+	total := 0
+	for _, c := range plan.Cells {
+		switch c.Status {
+		case memtrix.StatusRun:
+			total += max(c.Repeats, 1)
+		case memtrix.StatusNotApplicable:
+			total++
+		}
+	}
+	if quiet {
+		return progress.Quiet(a.stderr)
+	}
+	f, ok := a.stderr.(*os.File)
+	d := progress.New(a.stderr, ok && term.IsTerminal(int(f.Fd())), total)
+	d.Prompts(prompts)
+	return d
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+
+	"memtrix/hardware"
+	"memtrix/internal/comfysim"
+	"memtrix/matrix"
+)
+
+// simCmd is the simulated ComfyUI as a child process.
+type simCmd struct {
+	Args []string `arg:"" optional:"" passthrough:""`
+}
+
+func (c *simCmd) Run(a *app) error {
+	// It answers signals itself, as ComfyUI does.
+	signal.Reset()
+	if code := comfysim.Main(a.ctx, c.Args, a.stdout, a.stderr); code != 0 {
+		return status(code)
+	}
+	return nil
+}
+
+// ballastCmd makes a big card act as a small one: it takes all memory of the
+// card but for a rest, and holds it until its standard input is closed. Other
+// programs then see that rest as free; the card's total stays what it is.
+type ballastCmd struct {
+	Leave string `arg:"" help:"How much to leave free, e.g. 8GiB."`
+}
+
+func (c *ballastCmd) Run(a *app) error {
+	leave, err := matrix.Size(c.Leave)
+	if err != nil {
+		return usage{err}
+	}
+	held, release, err := hardware.HoldVRAM(leave)
+	if err != nil {
+		return cannot{err}
+	}
+	defer release()
+	fmt.Fprintf(a.stdout, "holding %d bytes\n", held)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		buf := make([]byte, 512)
+		for {
+			if _, err := os.Stdin.Read(buf); err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-closed:
+	case <-a.ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"memtrix"
+	"memtrix/comfyui"
+	"memtrix/matrix"
+	"memtrix/recorders/nvidia"
+	"memtrix/results"
+	"memtrix/versions"
+	"memtrix/workflows"
+)
+
+// specFlags say what is to be run: a spec, or one ComfyUI and one workflow.
+type specFlags struct {
+	Spec     string `arg:"" optional:"" help:"The spec (YAML); see docs/spec.md." type:"path"`
+	ComfyUI  string `name:"comfyui" help:"A ComfyUI folder (holds main.py), for a first look without a spec." placeholder:"DIR" type:"path"`
+	Workflow string `help:"A workflow in API format, or the name of a built-in one, for a first look." placeholder:"FILE"`
+	Python   string `help:"The Python that runs that ComfyUI; found by itself where possible." placeholder:"PYTHON"`
+	Device   string `help:"Where models run in a first look: gpu or cpu. By default gpu where there is an NVIDIA card." enum:",gpu,cpu" default:""`
+}
+
+// load reads the spec or makes one of the flags.
+func (f *specFlags) load() (*matrix.Spec, error) {
+	switch {
+	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != ""):
+		return nil, usage{errors.New("give a spec, or --comfyui and --workflow, not both")}
+	case f.Spec != "":
+		data, err := os.ReadFile(f.Spec)
+		if err != nil {
+			return nil, usage{fmt.Errorf("read spec: %w", err)}
+		}
+		return matrix.Parse(f.Spec, data)
+	case f.ComfyUI == "":
+		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR and --workflow FILE")}
+	}
+	workflow := f.Workflow
+	if workflow == "" {
+		workflow = "sd15"
+	}
+	return matrix.FirstLook(f.ComfyUI, f.Python, workflow, f.device()), nil
+}
+
+func (f *specFlags) device() string {
+	if f.Device != "" {
+		return f.Device
+	}
+	card, err := nvidia.Open(os.LookupEnv)
+	if err != nil {
+		return "cpu"
+	}
+	card.Close()
+	return "gpu"
+}
+
+// world answers what a plan asks of the things around it.
+type world struct {
+	ctx     context.Context
+	targets map[memtrix.TargetKind]memtrix.Target
+	db      *results.DB // nil where there are no results yet
+	known   map[string]memtrix.Version
+}
+
+func newWorld(ctx context.Context, db *results.DB) (*world, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, cannot{fmt.Errorf("find the cache folder: %w", err)}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, cannot{fmt.Errorf("find memtrix itself: %w", err)}
+	}
+	target := &comfyui.Target{
+		CacheDir:   filepath.Join(cache, "memtrix"),
+		Vary:       workflows.Vary,
+		SimCommand: simCommand(self),
+	}
+	return &world{
+		ctx:     ctx,
+		targets: map[memtrix.TargetKind]memtrix.Target{memtrix.TargetComfyUI: target, memtrix.TargetSim: target},
+		db:      db,
+		known:   map[string]memtrix.Version{},
+	}, nil
+}
+
+// simCommand starts the simulated ComfyUI that this program carries.
+func simCommand(self string) func(memtrix.Version, memtrix.Job) []string {
+	return func(v memtrix.Version, job memtrix.Job) []string {
+		return []string{
+			self, "comfysim-server",
+			"--sim-version", v.Release,
+			"--sim-card", strconv.FormatInt(job.Cell.Hardware.VRAM, 10),
+			"--sim-card-file", filepath.Join(job.Dir, memtrix.SimCardFile),
+		}
+	}
+}
+
+func (w *world) matrix() matrix.World {
+	return matrix.World{
+		Version:  w.version,
+		Workflow: w.workflow,
+		Argv:     w.argv,
+		Last:     w.last,
+	}
+}
+
+func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
+	if e.Sim != "" {
+		return simVersion(e), nil
+	}
+	key := e.Name + "\x00" + e.Path + "\x00" + e.Python
+	if v, ok := w.known[key]; ok {
+		return v, nil
+	}
+	v, err := versions.Resolve(w.ctx, e.Name, e.Path, e.Python)
+	if err == nil {
+		w.known[key] = v
+	}
+	return v, err
+}
+
+func (w *world) argv(c memtrix.Cell) ([]string, string) {
+	return w.targets[c.Version.Target].Argv(c)
+}
+
+// simVersion is a simulated release; comfysim refuses those that it does not know.
+func simVersion(e matrix.VersionEntry) memtrix.Version {
+	return memtrix.Version{
+		Name:    e.Name,
+		Target:  memtrix.TargetSim,
+		Release: e.Sim,
+		Commit:  "sim:" + e.Sim,
+	}
+}
+
+func (w *world) workflow(e matrix.WorkflowEntry) (memtrix.Workflow, error) {
+	r := workflows.Request{BuiltIn: e.BuiltIn, File: e.File, Name: e.Name, Vary: e.Vary}
+	for _, a := range e.Set {
+		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
+	}
+	return workflows.Build(r)
+}
+
+// last finds what is known of a cell. What cannot be read counts as not known:
+// it only decides about order and expected times.
+func (w *world) last(cellID string) (matrix.LastTrial, bool) {
+	if w.db == nil {
+		return matrix.LastTrial{}, false
+	}
+	kind, seconds, ok, err := w.db.LastOf(w.ctx, cellID)
+	if err != nil || !ok {
+		return matrix.LastTrial{}, false
+	}
+	return matrix.LastTrial{Outcome: kind, Seconds: seconds}, true
+}

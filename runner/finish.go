@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"time"
+
+	"memtrix"
+	"memtrix/diagnosis"
+	"memtrix/recorders"
+)
+
+// failure gives a trial that never had a server its outcome.
+func (t *trialRun) failure(ctx context.Context, err error) error {
+	kind := memtrix.HarnessFailure
+	if ctx.Err() != nil {
+		kind = memtrix.Interrupted
+	}
+	fail(t.trial, kind, err)
+	return err
+}
+
+// finish stops the server, closes the recording and judges.
+func (t *trialRun) finish(ctx context.Context, err error) {
+	died := hasEnded(t.instance)
+	t.marks.stop = t.now()
+	t.kernel.boundary(t.marks.stop)
+	limit := t.opts.Timeouts.Stop
+	if limit <= 0 {
+		limit = 30 * time.Second
+	}
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	t.trial.Exit = t.instance.Stop(stopCtx)
+	t.marks.stopped = t.now()
+	t.trial.Series = t.sampler.Stop()
+	for _, a := range t.sampler.Absent() {
+		t.warn("%s is not recorded: %s", a.Meter, a.Reason)
+	}
+
+	t.mu.Lock()
+	events, log := t.events, t.log
+	t.mu.Unlock()
+	t.trial.Spans = spansOf(events, t.marks)
+	for i := range t.trial.Spans {
+		s := &t.trial.Spans[i]
+		s.Peaks = append(recorders.Peaks(t.trial.Series, s.Start, s.End), t.kernel.peaks(s.Start, s.End)...)
+	}
+	t.evidence = t.gather(ctx, err, died, events, log)
+	t.trial.Outcome = diagnosis.Judge(t.evidence)
+	t.trial.OwnSeconds = ownSeconds(t.trial, t.marks)
+}
+
+// gather puts together what is known about how the trial went.
+func (t *trialRun) gather(ctx context.Context, err error, died bool, events []memtrix.Event, log []memtrix.LogLine) diagnosis.Evidence {
+	e := diagnosis.Evidence{
+		Log:      log,
+		Events:   events,
+		Prompts:  t.trial.Prompts,
+		Exit:     t.trial.Exit,
+		Ready:    t.evidence.Ready,
+		Died:     died,
+		Series:   t.trial.Series,
+		Platform: runtime.GOOS,
+		Nodes:    map[string]string{},
+	}
+	for id, n := range t.trial.Cell.Workflow.Graph {
+		e.Nodes[id] = n.ClassType
+	}
+	switch {
+	case ctx.Err() != nil:
+		e.UserInterrupted = true
+	case errors.Is(err, errStartTimeout):
+		e.TimedOut = diagnosis.TimeOutStart
+	case errors.Is(err, errPromptTimeout):
+		e.TimedOut = diagnosis.TimeOutPrompt
+	case errors.Is(err, errSilence):
+		e.TimedOut = diagnosis.TimeOutSilence
+	case err != nil:
+		e.DoError = err.Error()
+	}
+	return e
+}
+
+func hasEnded(i memtrix.Instance) bool {
+	select {
+	case <-i.Exited():
+		return true
+	default:
+		return false
+	}
+}
+
+// ownSeconds is what memtrix itself took of a trial: all but the server's start,
+// its prompts, the settle time and the server's own way out.
+func ownSeconds(t *memtrix.Trial, m marks) float64 {
+	own := time.Since(t.Started)
+	for _, s := range t.Spans {
+		switch s.Kind {
+		case memtrix.SpanStart, memtrix.SpanPrompt, memtrix.SpanSettle, memtrix.SpanStop:
+			own -= s.End - s.Start
+		}
+	}
+	return max(own, 0).Seconds()
+}

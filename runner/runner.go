@@ -1,0 +1,198 @@
+// Package runner runs trials: one cell from its server's start to its end, with
+// recorders beside it and a watchdog over it, and whole sessions of them.
+//
+// It makes facts (events, readings, spans, how the process ended) and leaves it
+// to package diagnosis to say what they mean. Whatever happens to a server, a
+// trial comes out of it and is saved; only a store that cannot be written stops
+// a session.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"memtrix"
+)
+
+// Store keeps what was measured.
+type Store interface {
+	// SaveTrial keeps a trial in one transaction and sets its ID.
+	SaveTrial(ctx context.Context, t *memtrix.Trial) error
+	// Done gives the finished trials of a session: cell id, repeat, outcome.
+	// Interrupted trials and those that memtrix failed to measure are not done.
+	Done(ctx context.Context, session int64) (map[string]map[int]memtrix.OutcomeKind, error)
+}
+
+// Progress is told what goes on. Its methods are called from several goroutines.
+type Progress interface {
+	CellStart(i int, title string)
+	Event(memtrix.Event)
+	Memory(map[string]int64)
+	CellEnd(outcome string, seconds float64)
+	Left(time.Duration)
+	Say(string)
+}
+
+// Options are how trials are run; the spec sets them.
+type Options struct {
+	Prompts     int
+	Rest        time.Duration // 0: no rested reading
+	Free        bool
+	Interval    time.Duration // of the fast recorders
+	Timeouts    Timeouts
+	Extra       []string // raw flags
+	Env         map[string]string
+	Models      []string
+	CustomNodes []string
+}
+
+// Timeouts bound a trial. Zero means no bound.
+type Timeouts struct {
+	Start   time.Duration // process start until ready
+	Prompt  time.Duration
+	Silence time.Duration // without an event or a log line while a prompt runs
+	Free    time.Duration // POST /free until it has acted
+	Stop    time.Duration
+	Card    time.Duration // waiting for the card to become empty
+}
+
+// Runner runs sessions.
+type Runner struct {
+	Targets  map[memtrix.TargetKind]memtrix.Target
+	Store    Store
+	Progress Progress
+	Options  Options
+	// Dir is the results folder; each trial gets a folder below it.
+	Dir string
+	// Environment captures what could explain a difference, once a version.
+	Environment func(ctx context.Context, v memtrix.Version) memtrix.Environment
+	// Gate waits until the card is empty and gives what is used on it before the
+	// server starts, or nil where there is no card.
+	Gate func(ctx context.Context, limit time.Duration) (used *int64, err error)
+
+	environments map[string]memtrix.Environment
+	prepared     map[string]error
+}
+
+// Run does what is missing of a plan in a session and returns its trials, in
+// order. When ctx ends, the trial that runs is saved as interrupted and Run
+// returns ctx's error beside the trials so far.
+func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix.Plan) ([]*memtrix.Trial, error) {
+	r.environments = map[string]memtrix.Environment{}
+	r.prepared = map[string]error{}
+	done, err := r.Store.Done(ctx, session.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", session.Name, err)
+	}
+	work := missing(plan, done)
+	var trials []*memtrix.Trial
+	eta := newEstimate(work)
+	for i, w := range work {
+		if ctx.Err() != nil {
+			return trials, ctx.Err()
+		}
+		r.Progress.CellStart(i+1, title(w.cell, w.repeat))
+		r.Progress.Left(eta.left(i))
+		t := r.one(ctx, session, w)
+		// The trial is worth keeping whatever ended it.
+		if err := r.Store.SaveTrial(context.WithoutCancel(ctx), t); err != nil {
+			return trials, fmt.Errorf("save trial of %s: %w", title(w.cell, w.repeat), err)
+		}
+		trials = append(trials, t)
+		eta.took(i, t.Seconds)
+		r.Progress.CellEnd(describe(t), t.Seconds)
+	}
+	return trials, ctx.Err()
+}
+
+func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memtrix.Trial {
+	t := &memtrix.Trial{
+		Session: session.ID,
+		Cell:    w.cell.Cell,
+		Repeat:  w.repeat,
+		Argv:    w.cell.Argv,
+		Expect:  w.cell.Expect,
+		Started: time.Now(),
+	}
+	t.Simulated = t.Cell.Version.Target == memtrix.TargetSim
+	if w.cell.Status == memtrix.StatusNotApplicable {
+		t.Outcome = memtrix.Outcome{Kind: memtrix.NotApplicable, Message: w.cell.Reason}
+		return t
+	}
+	target, ok := r.Targets[t.Cell.Version.Target]
+	if !ok {
+		return fail(t, memtrix.HarnessFailure, fmt.Errorf("nothing here can run a target of kind %q", t.Cell.Version.Target))
+	}
+	if err := r.prepare(ctx, target, t.Cell.Version); err != nil {
+		if ctx.Err() != nil {
+			return fail(t, memtrix.Interrupted, ctx.Err())
+		}
+		return fail(t, memtrix.StartupFailure, err)
+	}
+	t.Environment = r.environment(ctx, t.Cell.Version)
+	for try := 1; ; try++ {
+		run := newTrialRun(r, target, t)
+		err := run.run(ctx)
+		if try == tries || !errors.Is(err, memtrix.ErrAgain) {
+			break
+		}
+		r.Progress.Say(fmt.Sprintf("starting again: %v", err))
+		clearTrial(t)
+	}
+	t.Seconds = time.Since(t.Started).Seconds()
+	return t
+}
+
+// tries bounds how often a start that failed by chance (a port that was taken in
+// between) is repeated.
+const tries = 3
+
+// clearTrial forgets what a start that failed by chance left in a trial.
+func clearTrial(t *memtrix.Trial) {
+	*t = memtrix.Trial{
+		Session: t.Session, Cell: t.Cell, Repeat: t.Repeat, Argv: t.Argv, Expect: t.Expect,
+		Started: t.Started, Environment: t.Environment, Simulated: t.Simulated,
+	}
+}
+
+// prepare warms a version once a session; a version that cannot run fails each
+// of its cells with the same reason, at once.
+func (r *Runner) prepare(ctx context.Context, target memtrix.Target, v memtrix.Version) error {
+	key := versionKey(v)
+	if err, ok := r.prepared[key]; ok {
+		return err
+	}
+	err := target.Prepare(ctx, v, r.Progress.Say)
+	if ctx.Err() == nil {
+		r.prepared[key] = err
+	}
+	return err
+}
+
+func (r *Runner) environment(ctx context.Context, v memtrix.Version) memtrix.Environment {
+	key := versionKey(v)
+	if e, ok := r.environments[key]; ok {
+		return e
+	}
+	e := r.Environment(ctx, v)
+	r.environments[key] = e
+	return e
+}
+
+func versionKey(v memtrix.Version) string {
+	return string(v.Target) + "\x00" + v.Name + "\x00" + v.Dir + "\x00" + v.Python + "\x00" + v.Commit
+}
+
+func fail(t *memtrix.Trial, kind memtrix.OutcomeKind, err error) *memtrix.Trial {
+	t.Outcome = memtrix.Outcome{Kind: kind, Message: err.Error()}
+	if kind == memtrix.StartupFailure {
+		t.Outcome.Memory, t.Outcome.Phase = memtrix.MemoryNone, memtrix.PhaseStartup
+	}
+	t.Seconds = time.Since(t.Started).Seconds()
+	return t
+}
+
+// errDied says that the server's process ended by itself.
+var errDied = errors.New("the server's process ended")

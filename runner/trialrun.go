@@ -1,0 +1,241 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"memtrix"
+	"memtrix/diagnosis"
+	"memtrix/recorders"
+)
+
+// trialRun is one trial while it runs.
+type trialRun struct {
+	r       *Runner
+	target  memtrix.Target
+	trial   *memtrix.Trial
+	epoch   time.Time
+	opts    Options
+	pulse   pulse
+	sampler *recorders.Sampler
+	kernel  *kernelPeaks
+
+	instance memtrix.Instance
+	marks    marks
+
+	mu       sync.Mutex
+	events   []memtrix.Event
+	log      []memtrix.LogLine
+	evidence diagnosis.Evidence
+}
+
+func newTrialRun(r *Runner, target memtrix.Target, t *memtrix.Trial) *trialRun {
+	return &trialRun{r: r, target: target, trial: t, opts: r.Options}
+}
+
+func (t *trialRun) now() time.Duration { return time.Since(t.epoch) }
+
+func (t *trialRun) warn(format string, args ...any) {
+	t.trial.Warnings = append(t.trial.Warnings, fmt.Sprintf(format, args...))
+}
+
+// run takes the trial through its life. Whatever happens, the server is gone and
+// the trial has an outcome when it returns; the error says what cut it short.
+func (t *trialRun) run(ctx context.Context) error {
+	baseline, err := t.gate(ctx)
+	if err != nil {
+		return t.failure(ctx, err)
+	}
+	if err := t.makeDir(); err != nil {
+		return t.failure(ctx, err)
+	}
+	t.epoch = time.Now()
+	t.trial.Started = t.epoch
+	t.startRecording(baseline)
+	t.instance, err = t.target.Start(ctx, t.job())
+	if err != nil {
+		t.trial.Series = t.sampler.Stop()
+		return t.failure(ctx, err)
+	}
+	t.sampler.SetPID(t.instance.PID())
+	t.kernel = newKernelPeaks(t.instance.PID())
+	stopProgress := t.reportMemory()
+	err = t.work(ctx)
+	stopProgress()
+	t.finish(ctx, err)
+	return err
+}
+
+// gate waits for an empty card. A simulated server has a card of its own, which
+// is empty by construction.
+func (t *trialRun) gate(ctx context.Context) (*int64, error) {
+	if t.trial.Simulated || t.r.Gate == nil {
+		return nil, nil
+	}
+	used, err := t.r.Gate(ctx, t.opts.Timeouts.Card)
+	if err != nil {
+		return nil, fmt.Errorf("wait for an empty card: %w", err)
+	}
+	return used, nil
+}
+
+// makeDir makes the trial's folder, with a number when the name is taken: what
+// an interrupted trial left is kept.
+func (t *trialRun) makeDir() error {
+	base := fmt.Sprintf("%d-%s-%d", t.trial.Session, t.trial.Cell.ID(), t.trial.Repeat)
+	parent := filepath.Join(t.r.Dir, "trials")
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return fmt.Errorf("make the trial's folder: %w", err)
+	}
+	for n := 1; ; n++ {
+		name := base
+		if n > 1 {
+			name = fmt.Sprintf("%s.%d", base, n)
+		}
+		dir, err := filepath.Abs(filepath.Join(parent, name))
+		if err != nil {
+			return fmt.Errorf("make the trial's folder: %w", err)
+		}
+		err = os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("make the trial's folder: %w", err)
+		}
+		t.trial.Dir = dir
+		return nil
+	}
+}
+
+func (t *trialRun) startRecording(baseline *int64) {
+	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, Baseline: baseline}
+	if t.trial.Simulated {
+		cfg.SimCard = filepath.Join(t.trial.Dir, memtrix.SimCardFile)
+	}
+	t.sampler = recorders.Start(cfg)
+}
+
+func (t *trialRun) job() memtrix.Job {
+	return memtrix.Job{
+		Cell:        t.trial.Cell,
+		Argv:        t.trial.Argv,
+		Extra:       t.opts.Extra,
+		Env:         t.opts.Env,
+		Dir:         t.trial.Dir,
+		Models:      t.opts.Models,
+		CustomNodes: t.opts.CustomNodes,
+		Epoch:       t.epoch,
+		Event:       t.event,
+		Log:         t.line,
+	}
+}
+
+func (t *trialRun) event(e memtrix.Event) {
+	t.pulse.beat()
+	if e.Node != nil && e.Node.ClassType == "" {
+		n := *e.Node
+		n.ClassType = t.trial.Cell.Workflow.Graph[n.ID].ClassType
+		e.Node = &n
+	}
+	switch e.Kind {
+	case memtrix.EventPromptStart, memtrix.EventNodeStart, memtrix.EventPromptEnd:
+		t.kernel.boundary(e.At)
+	}
+	t.mu.Lock()
+	t.events = append(t.events, e)
+	t.mu.Unlock()
+	t.r.Progress.Event(e)
+}
+
+func (t *trialRun) line(l memtrix.LogLine) {
+	t.pulse.beat()
+	t.mu.Lock()
+	t.log = append(t.log, l)
+	t.mu.Unlock()
+}
+
+// work is everything from the server's start to the last reading. Its error says
+// what cut the trial short, nil when nothing did.
+func (t *trialRun) work(ctx context.Context) error {
+	if err := t.awaitReady(ctx); err != nil {
+		return err
+	}
+	for n := 1; n <= t.opts.Prompts; n++ {
+		result, err := t.prompt(ctx, n)
+		if err != nil {
+			return err
+		}
+		if result.Outcome != memtrix.Pass {
+			// What a server does after a failure is a question of its own.
+			return nil
+		}
+	}
+	t.marks.settle = t.now()
+	t.kernel.boundary(t.marks.settle)
+	err := t.settle(ctx, t.opts.Rest, t.opts.Free, t.opts.Timeouts.Free)
+	t.marks.settled = t.now()
+	return err
+}
+
+func (t *trialRun) awaitReady(ctx context.Context) error {
+	ctx, done := watch(ctx, &t.pulse, t.opts.Timeouts.Start, 0, errStartTimeout)
+	defer done()
+	if err := t.instance.Ready(ctx); err != nil {
+		return causeOf(ctx, err)
+	}
+	t.marks.ready = t.now()
+	t.kernel.boundary(t.marks.ready)
+	t.evidence.Ready = true
+	return nil
+}
+
+func (t *trialRun) prompt(ctx context.Context, n int) (memtrix.PromptResult, error) {
+	ctx, done := watch(ctx, &t.pulse, t.opts.Timeouts.Prompt, t.opts.Timeouts.Silence, errPromptTimeout)
+	defer done()
+	result, err := t.instance.Do(ctx, n)
+	if result.Index == 0 {
+		result.Index = n
+	}
+	if err != nil {
+		err = causeOf(ctx, err)
+		if result.Outcome == "" {
+			result.Outcome = memtrix.Error
+		}
+	}
+	t.trial.Prompts = append(t.trial.Prompts, result)
+	return result, err
+}
+
+// causeOf prefers the reason for which we cut something short over the error
+// that this led to.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// reportMemory tells the progress display what is held, twice a second.
+func (t *trialRun) reportMemory() (stop func()) {
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				t.r.Progress.Memory(t.sampler.Now())
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
