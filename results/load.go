@@ -12,7 +12,7 @@ import (
 )
 
 // Trials are the trials of a session in the order in which they were stored,
-// whole but for their series.
+// whole but for the points of their series: those have their meter only.
 func (db *DB) Trials(ctx context.Context, session int64) ([]*memtrix.Trial, error) {
 	return db.trials(ctx, `t.session = ?`, session, false)
 }
@@ -42,6 +42,8 @@ func (db *DB) trials(ctx context.Context, where string, arg any, series bool) ([
 	steps := []func() error{r.rows, r.prompts, r.spans, r.peaks, r.readings, r.values}
 	if series {
 		steps = append(steps, r.series)
+	} else {
+		steps = append(steps, r.meters)
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -210,6 +212,21 @@ func (r *reader) values() error {
 			d.Values = map[string]int64{}
 		}
 		d.Values[meter] = value
+		return nil
+	})
+}
+
+// meters tells what was measured and from which source, without its points.
+func (r *reader) meters() error {
+	const query = `SELECT s.trial, m.name, m.unit, m.source, m.counter, m.simulated
+		FROM series s JOIN trials t ON t.id = s.trial JOIN meters m ON m.id = s.meter`
+	return r.each(query, `s.trial, s.seq`, func(rows *sql.Rows) error {
+		var id int64
+		var m memtrix.Meter
+		if err := rows.Scan(&id, &m.Name, &m.Unit, &m.Source, &m.Counter, &m.Simulated); err != nil {
+			return fmt.Errorf("meter of trial %d: %w", id, err)
+		}
+		r.byID[id].Series = append(r.byID[id].Series, memtrix.Series{Meter: m})
 		return nil
 	})
 }

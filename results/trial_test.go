@@ -143,7 +143,7 @@ func TestTrialRoundTrip(t *testing.T) {
 }
 
 // Ensure that trials of one cell keep their own names and paths, and that a
-// session's trials come in order, without series.
+// session's trials come in order, their series without points.
 func TestTrials(t *testing.T) {
 	ctx := context.Background()
 	db := mustOpen(t, t.TempDir())
@@ -166,7 +166,9 @@ func TestTrials(t *testing.T) {
 		t.Fatalf("want %d trials, got %d", len(want), len(got))
 	}
 	for i := range want {
-		want[i].Series = nil
+		for j, s := range want[i].Series {
+			want[i].Series[j] = memtrix.Series{Meter: s.Meter}
+		}
 		same(t, want[i], got[i])
 	}
 	if got, err := db.Trials(ctx, 4711); err != nil || len(got) != 0 {

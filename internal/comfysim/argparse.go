@@ -216,10 +216,10 @@ func (d flagDef) check(v string) error {
 func checkDirectory(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return fmt.Errorf("The path '%s' does not exist.", path) //nolint:staticcheck // the real text
+		return usageError{fmt.Sprintf("The path '%s' does not exist.", path)}
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("'%s' is not a directory.", path) //nolint:staticcheck // the real text
+		return usageError{fmt.Sprintf("'%s' is not a directory.", path)}
 	}
 	return nil
 }

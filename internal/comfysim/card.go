@@ -73,13 +73,6 @@ func (c *card) capacity() int64 { return c.total - c.driver }
 
 func (c *card) freeLocked() int64 { return c.total - c.driver - c.others - c.own() }
 
-// free is what the driver would still give.
-func (c *card) free() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.freeLocked()
-}
-
 // usable is what ComfyUI counts as free: the driver's free memory plus what
 // torch holds without using it.
 func (c *card) usable() int64 {

@@ -116,8 +116,13 @@ func (c *child) ready() {
 // waitLog waits until the log contains a text.
 func (c *child) waitLog(text string) {
 	c.t.Helper()
+	c.waitLogTimes(text, 1)
+}
+
+func (c *child) waitLogTimes(text string, times int) {
+	c.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
-	for !strings.Contains(c.logText(), text) {
+	for strings.Count(c.logText(), text) < times {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("log never said %q:\n%s", text, c.logText())
 		}

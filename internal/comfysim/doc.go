@@ -47,7 +47,7 @@
 //     what is free) and are thrown out, oldest model first, in pages of 32 MiB,
 //     when activations need room. Weights that do not fit are pinned in RAM on
 //     0.29 (anonymous pages) unless --disable-pinned-memory. On 0.18 the file
-//     stays mapped; on 0.29 it passes through a buffer of 350 MiB.
+//     stays mapped; on 0.29 it goes through a buffer.
 //   - On the CPU weights run in 32 bit: the file is mapped while they are
 //     converted.
 //

@@ -71,7 +71,7 @@ func (m *memory) pageStep(w *weights, step int64) error {
 }
 
 // beginReading makes what reading a model file needs in RAM: a mapping that
-// stays (0.18), or a buffer that goes with the end of it (0.29).
+// stays (0.18), or with the first model a buffer that goes again (0.29).
 func (m *memory) beginReading(w *weights) (done func(), err error) {
 	if m.cfg.ver.mapsFiles {
 		if m.once("staging") {
@@ -82,13 +82,11 @@ func (m *memory) beginReading(w *weights) (done func(), err error) {
 		}
 		return func() {}, err
 	}
-	if m.once("staging") {
-		err = m.host.more(0, 0, stagingSize)
+	if !m.once("staging") {
+		return func() {}, nil
 	}
 	buffer := min(readBuffer, w.bytes)
-	if err == nil {
-		err = m.host.more(0, buffer, 0)
-	}
+	err = m.host.more(0, buffer, stagingSize)
 	return func() { _ = m.host.more(0, -buffer, 0) }, err // shrinking needs nothing
 }
 

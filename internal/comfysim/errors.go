@@ -65,8 +65,11 @@ func (m *memory) oomText(e *outOfMemory) string {
 		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  "+
 		"(https://docs.pytorch.org/docs/stable/notes/cuda.html#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)",
 		torchSize(e.requested), torchSize(s.total), torchSize(s.free), other, torchSize(s.own), torchSize(s.torch),
-		torchSize(s.cached))
+		torchSize(s.cached+s.torch/fragments))
 }
+
+// fragments: torch's own allocator holds a fiftieth more than it has given out.
+const fragments = 50
 
 // torchSize is c10's format_size.
 func torchSize(n int64) string {
@@ -85,40 +88,39 @@ func torchSize(n int64) string {
 // and the peak use are known.
 func (m *memory) oomTable(e *outOfMemory) string {
 	s := e.stats
-	async := !m.cfg.native
-	reserved := s.torch + s.cached
-	t := &summaryTable{}
+	reserved := s.torch + s.cached + s.torch/fragments
+	used, res := [4]int64{s.torch, s.peakActive}, [4]int64{reserved, max(s.peakReserved, reserved)}
+	t := &summaryTable{pools: m.cfg.native}
+	var requested, rest, counts [4]int64
 	ooms, retries := 0, 0
-	if !async {
+	if m.cfg.native {
 		ooms, retries = 1, 2
-	}
-	t.head(ooms, retries)
-	used := [4]int64{s.torch, s.peakActive}
-	res := [4]int64{reserved, max(s.peakReserved, reserved)}
-	requested, fragments, counts := [4]int64{}, [4]int64{}, [4]int64{}
-	if !async {
 		used[2], used[3] = s.sumActive+s.torch, s.sumActive
 		res[2], res[3] = s.sumActive+reserved, s.sumActive
-		requested, fragments = used, [4]int64{s.cached, s.cached}
+		requested, rest = used, [4]int64{s.cached + s.torch/fragments, s.cached + s.torch/fragments}
 		n := int64(s.allocations)
 		counts = [4]int64{2, n, n, n - 2}
 	}
+	t.head(ooms, retries)
 	t.size("Allocated memory", used)
 	t.size("Active memory", used)
 	t.size("Requested memory", requested)
 	t.size("GPU reserved memory", res)
-	t.size("Non-releasable memory", fragments)
-	t.count("Allocations", counts, true)
-	t.count("Active allocs", counts, true)
-	t.count("GPU reserved segments", counts, true)
-	t.count("Non-releasable allocs", [4]int64{}, true)
-	t.count("Oversize allocations", [4]int64{}, false)
-	t.count("Oversize GPU segments", [4]int64{}, false)
+	t.size("Non-releasable memory", rest)
+	t.count("Allocations", counts)
+	t.count("Active allocs", counts)
+	t.count("GPU reserved segments", counts)
+	t.count("Non-releasable allocs", [4]int64{})
+	t.row("Oversize allocations", [4]int64{}, [4]int64{}, countColumn)
+	t.row("Oversize GPU segments", [4]int64{}, [4]int64{}, countColumn)
 	t.b.WriteString("|" + strings.Repeat("=", 75) + "|\n")
 	return t.b.String()
 }
 
-type summaryTable struct{ b strings.Builder }
+type summaryTable struct {
+	b     strings.Builder
+	pools bool // the allocator knows its pools
+}
 
 func (t *summaryTable) head(ooms, retries int) {
 	double, single := "|"+strings.Repeat("=", 75)+"|\n", "|"+strings.Repeat("-", 75)+"|\n"
@@ -130,33 +132,35 @@ func (t *summaryTable) head(ooms, retries int) {
 	t.b.WriteString("|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n")
 }
 
-// size writes a metric in one unit for all its columns, chosen column by column
-// as torch does.
-func (t *summaryTable) size(name string, v [4]int64) {
-	t.row(name, v, torchColumn)
-	t.row("      from large pool", v, torchColumn)
-	t.row("      from small pool", [4]int64{}, func(n, _ int64) string { return torchColumn(0, v[0]) })
-}
+// size writes a metric and its two pools. Everything is in the large pool: what
+// is simulated is large.
+func (t *summaryTable) size(name string, v [4]int64) { t.metric(name, v, torchColumn) }
 
-func (t *summaryTable) count(name string, v [4]int64, pools bool) {
-	column := func(n, _ int64) string { return fmt.Sprintf("%7d   ", n) }
-	t.row(name, v, column)
-	if pools {
-		t.row("      from large pool", v, column)
-		t.row("      from small pool", [4]int64{}, column)
+func (t *summaryTable) count(name string, v [4]int64) { t.metric(name, v, countColumn) }
+
+func (t *summaryTable) metric(name string, v [4]int64, column func(n, like int64) string) {
+	t.row(name, v, v, column)
+	large := v
+	if !t.pools {
+		large = [4]int64{}
 	}
+	t.row("      from large pool", large, v, column)
+	t.row("      from small pool", [4]int64{}, v, column)
 }
 
-func (t *summaryTable) row(name string, v [4]int64, column func(n, like int64) string) {
+// row writes v in the units of like.
+func (t *summaryTable) row(name string, v, like [4]int64, column func(n, like int64) string) {
 	if !strings.HasPrefix(name, " ") {
 		t.b.WriteString("|" + strings.Repeat("-", 75) + "|\n")
 	}
 	fmt.Fprintf(&t.b, "| %-21s ", name)
-	for _, n := range v {
-		fmt.Fprintf(&t.b, "| %s ", column(n, n))
+	for i := range v {
+		fmt.Fprintf(&t.b, "| %s ", column(v[i], like[i]))
 	}
 	t.b.WriteString("|\n")
 }
+
+func countColumn(n, _ int64) string { return fmt.Sprintf("%7d   ", n) }
 
 // torchColumn is torch's _format_size: n in the unit that like is shown in.
 func torchColumn(n, like int64) string {
