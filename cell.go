@@ -36,7 +36,9 @@ func (c Cell) identity() []any {
 
 func (c Cell) versionIdentity() []any {
 	v := c.Version
-	return []any{v.Target, v.Commit, v.Dirty, sortedPairs(v.Packages)}
+	// None and an empty list are the same, whichever a store gave back.
+	dirty := append([]string{}, v.Dirty...)
+	return []any{v.Target, v.Commit, dirty, sortedPairs(v.Packages)}
 }
 
 func sortedPairs(m map[string]string) [][2]string {

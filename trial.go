@@ -53,6 +53,28 @@ func (t *Trial) AsExpected() bool {
 	return t.Outcome.Kind == t.Expect
 }
 
+// Current gives the trials without the interrupted and failed tries that a later
+// trial of the same cell and repeat has made up for, in the same order.
+func Current(trials []*Trial) []*Trial {
+	type key struct {
+		cell   string
+		repeat int
+	}
+	last := map[key]*Trial{}
+	for _, t := range trials {
+		last[key{t.Cell.ID(), t.Repeat}] = t
+	}
+	var current []*Trial
+	for _, t := range trials {
+		redone := t.Outcome.Kind == Interrupted || t.Outcome.Kind == HarnessFailure
+		if redone && last[key{t.Cell.ID(), t.Repeat}] != t {
+			continue
+		}
+		current = append(current, t)
+	}
+	return current
+}
+
 // Peak gives the largest peak of a meter over all spans, or false. Where a
 // kernel peak exists it wins over a sampled one, since it misses nothing.
 func (t *Trial) Peak(meter string) (Peak, bool) {

@@ -115,6 +115,7 @@ func trialNotes(t *memtrix.Trial) []string {
 	prefix := "trial " + strconv.FormatInt(t.ID, 10) + ": "
 	if t.Outcome.Kind != memtrix.Pass && t.Outcome.Message != "" {
 		lines = append(lines, prefix+t.Outcome.Message)
+		lines = append(lines, proof(t.Outcome)...)
 	}
 	for _, r := range t.Readings {
 		if r.Note != "" {
@@ -123,6 +124,27 @@ func trialNotes(t *memtrix.Trial) []string {
 	}
 	for _, w := range t.Warnings {
 		lines = append(lines, prefix+w)
+	}
+	return lines
+}
+
+// shownEvidence bounds the lines of evidence of one trial in a table; all of them
+// are in the database.
+const shownEvidence = 5
+
+// proof is what a person can check an outcome by, and what to do about it. Of
+// long evidence the end is shown: the reason of a failure comes last.
+func proof(o memtrix.Outcome) []string {
+	var lines []string
+	evidence := o.Evidence
+	if more := len(evidence) - shownEvidence; more > 0 {
+		evidence = evidence[more:]
+	}
+	for _, e := range evidence {
+		lines = append(lines, "    | "+OneLine(e))
+	}
+	for _, a := range o.Advice {
+		lines = append(lines, "    > "+OneLine(a))
 	}
 	return lines
 }

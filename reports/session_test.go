@@ -75,7 +75,9 @@ func nightly() Session {
 	retried := point(7, "0.29.0", on("pinned-memory", "off"), 8028, 2371, 1581)
 	retried.Outcome.HiddenRetries = 2
 	retried.Warnings = []string{"the card was used by another process for 2 s"}
-	broken := fails(point(8, "0.29.0", on("vram-mode", "high"), 0, 420, 180), memtrix.Outcome{Kind: memtrix.StartupFailure, Phase: memtrix.PhaseStartup, Message: "main.py: error: unrecognized arguments: --xyz"})
+	broken := fails(point(8, "0.29.0", on("vram-mode", "high"), 0, 420, 180), memtrix.Outcome{Kind: memtrix.StartupFailure, Phase: memtrix.PhaseStartup, Message: "main.py: error: unrecognized arguments: --xyz",
+		Evidence: []string{"usage: main.py [-h]", "a", "b", "c", "               [--cpu]", "main.py: error: unrecognized arguments: --xyz"},
+		Advice:   []string{"take --xyz out of args"}})
 	broken.Expect = memtrix.OOM
 	s := Session{
 		Name: "nightly-3", Spec: "nightly", Interval: 10 * time.Millisecond,

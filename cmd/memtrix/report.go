@@ -29,7 +29,7 @@ func (c *reportCmd) Run(a *app) error {
 	if err != nil {
 		return cannot{err}
 	}
-	s := &reports.Session{Name: session.Name, Spec: session.Spec, Trials: trials}
+	s := &reports.Session{Name: session.Name, Spec: session.Spec, Trials: memtrix.Current(trials)}
 	switch c.Format {
 	case "markdown":
 		return reports.Markdown(a.stdout, *s)

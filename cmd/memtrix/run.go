@@ -118,7 +118,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 	if err != nil {
 		return nil, cannot{err}
 	}
-	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: trials, Plan: *plan, Interval: spec.Interval}
+	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: memtrix.Current(trials), Plan: *plan, Interval: spec.Interval}
 	for _, c := range plan.Cells {
 		if name := c.Cell.Version.Name; !slices.Contains(s.Versions, name) {
 			s.Versions = append(s.Versions, name)

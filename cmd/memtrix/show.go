@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,7 +29,7 @@ func show(a *app, s *reports.Session, dir string) error {
 	if err := reports.Table(a.stdout, *s, o); err != nil {
 		return err
 	}
-	files, err := draw(a, s, dir)
+	files, err := draw(s, dir)
 	for _, f := range files {
 		fmt.Fprintln(a.stdout, f)
 	}
@@ -38,8 +39,10 @@ func show(a *app, s *reports.Session, dir string) error {
 // draw makes the pictures of a session: a heat map, and a timeline of each trial
 // beside its raw files. It returns the paths of the ones that a person should
 // look at first.
-func draw(a *app, s *reports.Session, dir string) ([]string, error) {
-	db, err := results.OpenReadOnly(a.ctx, dir)
+func draw(s *reports.Session, dir string) ([]string, error) {
+	// What was measured is drawn, also when a person stopped the run.
+	ctx := context.Background()
+	db, err := results.OpenReadOnly(ctx, dir)
 	if err != nil {
 		return nil, cannot{err}
 	}
@@ -56,7 +59,7 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 		if t.Dir == "" || len(t.Spans) == 0 {
 			continue
 		}
-		path, err := drawTimeline(a, db, t)
+		path, err := drawTimeline(ctx, db, t)
 		if err != nil {
 			return files, err
 		}
@@ -65,8 +68,8 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 	return files, nil
 }
 
-func drawTimeline(a *app, db *results.DB, t *memtrix.Trial) (string, error) {
-	whole, err := db.Trial(a.ctx, t.ID) // with its series
+func drawTimeline(ctx context.Context, db *results.DB, t *memtrix.Trial) (string, error) {
+	whole, err := db.Trial(ctx, t.ID) // with its series
 	if err != nil {
 		return "", err
 	}
