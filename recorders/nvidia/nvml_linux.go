@@ -9,7 +9,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// Card is one open card. Its methods may be called from any goroutine.
+// Card is one open card. Its methods may be called from any goroutine. A nil
+// Card is a machine without one: reading it fails with ErrNoCard.
 type Card struct {
 	Info
 	// Note says what is not certain about the choice of this card; mostly "".
@@ -64,6 +65,9 @@ func open(env Lookup) (*Card, error) {
 
 // Close gives the library back.
 func (c *Card) Close() error {
+	if c == nil {
+		return nil
+	}
 	if ret := nvml.Shutdown(); ret != nvml.SUCCESS {
 		return fmt.Errorf("close NVML: %s", nvml.ErrorString(ret))
 	}
@@ -73,6 +77,9 @@ func (c *Card) Close() error {
 // Memory reads the card's memory; it takes some microseconds, but was seen to
 // block for half a second while another process initialised CUDA.
 func (c *Card) Memory() (Memory, error) {
+	if c == nil {
+		return Memory{}, ErrNoCard
+	}
 	if c.hasV2 {
 		m, ret := c.device.GetMemoryInfo_v2()
 		if ret != nvml.SUCCESS {
@@ -90,6 +97,9 @@ func (c *Card) Memory() (Memory, error) {
 // Processes appends the processes that hold memory of the card to buf, each
 // once. An empty list while memory is in use means that the driver hides them.
 func (c *Card) Processes(buf []Process) ([]Process, error) {
+	if c == nil {
+		return buf, ErrNoCard
+	}
 	compute, ret := c.device.GetComputeRunningProcesses()
 	if ret != nvml.SUCCESS {
 		return buf, fmt.Errorf("NVML processes of %s: %s", c.Name, nvml.ErrorString(ret))
