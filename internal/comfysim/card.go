@@ -34,6 +34,7 @@ type card struct {
 	noCache  bool  // under dynamic VRAM torch keeps nothing back
 
 	peakActive, peakReserved, sumActive int64 // for the memory summary
+	peakOwn                             int64
 	allocations                         int
 }
 
@@ -57,6 +58,7 @@ func newCard(sim simArgs, noCache bool) (*card, error) {
 // show writes the card's file. What others hold is shown as reserved: it is not
 // ours and was there before.
 func (c *card) show() {
+	c.peakOwn = max(c.peakOwn, c.own())
 	if c.file == nil {
 		return
 	}

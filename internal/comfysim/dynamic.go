@@ -65,7 +65,8 @@ func (m *memory) pageStep(w *weights, step int64) error {
 	}
 	w.loaded += take
 	if w.file != nil {
-		w.file.touch(w.file.touched + m.host.scaled(step))
+		m.host.readFile(w.file, w.fileRead, w.fileRead+step)
+		w.fileRead += step
 	}
 	return nil
 }

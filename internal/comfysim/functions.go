@@ -176,9 +176,9 @@ func (m *memory) encodeText(ctx context.Context, p *patcher) error {
 		if err := m.pageIn(ctx, w); err != nil {
 			return err
 		}
-		if m.once("text " + w.path) {
+		if w.firstUse() {
 			extra := 25*mib + w.bytes/10
-			if err := m.host.alloc(extra, 0); err != nil {
+			if err := m.host.alloc(extra, foundAgain); err != nil {
 				return m.pythonize(err)
 			}
 			w.extra += extra

@@ -12,6 +12,9 @@ const (
 	// givenBack of a model's host copy returns to the system when the copy is
 	// freed; the rest stays with the C library's allocator.
 	givenBack = 0.64
+	// foundAgain of a new copy finds room in what the allocator has kept. It is
+	// more than what is kept of one prompt's copies, so nothing grows for ever.
+	foundAgain = 0.8
 	// keptShmem is what CUDA shares with its own driver from the start, in MiB.
 	keptShmem = 8
 )
@@ -33,7 +36,13 @@ type host struct {
 	libs  *mapping // stands for the shared libraries
 	extra int64    // bytes of libraries that came later
 	shm   int64    // bytes of shared memory
+	read  int64    // bytes of mapped model files
+
+	peak hostPeak
 }
+
+// hostPeak is the most that there was at once, in unscaled bytes.
+type hostPeak struct{ rss, anon int64 }
 
 // baseMemory is an idle server, in bytes.
 type baseMemory struct{ anon, file, shmem int64 }
@@ -67,8 +76,28 @@ func (h *host) apply() error {
 	if err := h.shmem.resize(h.scaled(h.shm)); err != nil {
 		return err
 	}
-	h.libs.touch(h.scaled(int64(h.share*float64(h.base.file)) + h.extra))
+	libs := int64(h.share*float64(h.base.file)) + h.extra
+	h.libs.touch(h.scaled(libs))
+	anon := base + h.live + h.retained
+	h.peak.anon = max(h.peak.anon, anon)
+	h.peak.rss = max(h.peak.rss, anon+libs+h.shm+h.read)
 	return nil
+}
+
+// readFile lets n bytes of a mapped model file be touched, after before bytes.
+func (h *host) readFile(file *mapping, before, n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	file.touch(h.scaled(n))
+	h.read += n - before
+}
+
+// closeFile unmaps a file of which n bytes were touched.
+func (h *host) closeFile(file *mapping, n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	file.close()
+	h.read -= n
 }
 
 // alloc takes n bytes of anonymous memory; a share of them is found in what the

@@ -105,7 +105,7 @@ func (m *memory) readFile(ctx context.Context, f *modelFile, out map[partKind]*p
 			p.w.host = p.w.bytes
 		}
 	}
-	return m.rest(out)
+	return m.rest(out, 54*mib)
 }
 
 // glance is loading under dynamic VRAM: the header and the small weights only.
@@ -116,18 +116,15 @@ func (m *memory) glance(ctx context.Context, out map[partKind]*patcher) error {
 	if err := m.clock.hold(ctx, seconds(0.7), shortHold); err != nil {
 		return err
 	}
-	_ = m.host.more(-43*mib, 0, 0) // shrinking needs nothing
-	for _, p := range out {
-		p.w.extra = 147 * mib / int64(len(out))
-	}
-	return nil
+	_ = m.host.more(-190*mib, 0, 0) // shrinking needs nothing
+	return m.rest(out, 147*mib)
 }
 
 // rest is what the objects around the weights take.
-func (m *memory) rest(out map[partKind]*patcher) error {
+func (m *memory) rest(out map[partKind]*patcher, total int64) error {
 	for _, p := range out {
-		extra := 54 * mib / int64(len(out))
-		if err := m.host.alloc(extra, 0); err != nil {
+		extra := total / int64(len(out))
+		if err := m.host.alloc(extra, foundAgain); err != nil {
 			return m.pythonize(err)
 		}
 		p.w.extra += extra
@@ -139,6 +136,7 @@ func (m *memory) rest(out map[partKind]*patcher) error {
 type reading struct {
 	m    *memory
 	file *mapping
+	done int64 // bytes of the mapping that were touched
 	size int64 // bytes of the buffer
 }
 
@@ -155,13 +153,14 @@ func (m *memory) openForReading(f *modelFile) (*reading, error) {
 
 func (r *reading) to(n int64) {
 	if r.file != nil {
-		r.file.touch(r.m.host.scaled(n))
+		r.m.host.readFile(r.file, r.done, n)
+		r.done = n
 	}
 }
 
 func (r *reading) close() {
 	if r.file != nil {
-		r.file.close()
+		r.m.host.closeFile(r.file, r.done)
 	} else {
 		r.m.host.free(r.size, 1)
 	}
@@ -178,7 +177,7 @@ func (m *memory) copyFile(ctx context.Context, f *modelFile, file *reading, copi
 	err := m.inSteps(ctx, copied, d, func(step int64) error {
 		done += step
 		file.to(int64(float64(f.size) * float64(done) / float64(copied)))
-		return m.pythonize(m.host.alloc(step, 0))
+		return m.pythonize(m.host.alloc(step, foundAgain))
 	})
 	if err != nil {
 		return err

@@ -313,8 +313,8 @@ func (m *memory) release(w *weights) {
 	m.host.free(w.pinned, 1)
 	w.host, w.extra, w.pinned = 0, 0, 0
 	if w.file != nil {
-		w.file.close()
-		w.file = nil
+		m.host.closeFile(w.file, w.fileRead)
+		w.file, w.fileRead = nil, 0
 	}
 }
 

@@ -81,10 +81,10 @@ func (s *sampling) firstUse() error {
 			return err
 		}
 	}
-	if w.dynamic && m.once("sample "+w.path) {
+	if w.dynamic && w.firstUse() {
 		extra := w.bytes / 10
 		w.extra += extra
-		return m.host.alloc(extra, 0)
+		return m.host.alloc(extra, foundAgain)
 	}
 	return nil
 }

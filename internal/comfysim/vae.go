@@ -87,9 +87,9 @@ func (m *memory) vaeFirstUse(ctx context.Context, w *weights) error {
 			return m.pythonize(err)
 		}
 	}
-	if w.dynamic && m.once("vae "+w.path) {
+	if w.dynamic && w.firstUse() {
 		extra := 100*mib + w.bytes/10
-		if err := m.host.alloc(extra, 0); err != nil {
+		if err := m.host.alloc(extra, foundAgain); err != nil {
 			return m.pythonize(err)
 		}
 		w.extra += extra

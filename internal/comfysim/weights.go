@@ -20,15 +20,17 @@ type weights struct {
 	loaded  int64 // bytes on the card, or all of it when it runs on the CPU
 	runs    bool  // fully set up where it runs
 
-	host      int64 // bytes of anonymous RAM held for it
-	offloaded int64 // bytes that came back from the card
-	backing   int64 // bytes on the card whose host memory was kept
-	cycles    int   // how often backed bytes came back
-	extra     int64 // bytes of RAM beside the weights themselves
-	pinned    int64 // bytes pinned for it under dynamic VRAM
-	file      *mapping
-	offload   bool // it may be moved to RAM
+	host      int64    // bytes of anonymous RAM held for it
+	offloaded int64    // bytes that came back from the card
+	backing   int64    // bytes on the card whose host memory was kept
+	cycles    int      // how often backed bytes came back
+	extra     int64    // bytes of RAM beside the weights themselves
+	pinned    int64    // bytes pinned for it under dynamic VRAM
+	file      *mapping // of the model file, where it stays mapped
+	fileRead  int64    // bytes of it that were touched
+	offload   bool     // it may be moved to RAM
 	released  bool
+	used      bool // it has run once
 }
 
 // page is the unit in which dynamic VRAM pages weights.
@@ -49,6 +51,13 @@ func newWeights(kind partKind, f *modelFile, d dtype) *weights {
 		w.class = vaeClass
 	}
 	return w
+}
+
+// firstUse reports whether the model has not run before.
+func (w *weights) firstUse() bool {
+	first := !w.used
+	w.used = true
+	return first
 }
 
 // buffer is what partial loading keeps on the card for the layer that is being
