@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"memtrix"
 	"memtrix/recorders/nvidia"
 )
 
@@ -59,8 +60,9 @@ func BenchmarkSamplerAt10ms(b *testing.B) {
 		s := Start(Config{Epoch: time.Now(), PID: unix.Getpid(), Card: card})
 		<-stop
 		all := s.Stop()
-		cpu, _ := one(all, "recorder.cpu")
-		b.Logf("thread %% %.3f", float64(cpu.V[len(cpu.V)-1])/float64(cpu.T[len(cpu.T)-1])*100)
+		cpu, _ := one(all, memtrix.RecorderCPU)
+		last := len(cpu.T) - 1
+		b.ReportMetric(100*float64(cpu.V[last])/float64(cpu.T[last]), "%thread")
 	})
 }
 

@@ -3,6 +3,7 @@
 package recorders
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 )
@@ -10,3 +11,8 @@ import (
 func sleep(d time.Duration) { time.Sleep(d) }
 
 func threadCPU() (time.Duration, error) { return 0, errUnsupported(runtime.GOOS) }
+
+// errUnsupported is why a meter is missing on a system it is not read on.
+func errUnsupported(system string) error {
+	return fmt.Errorf("not read on %s yet", system)
+}

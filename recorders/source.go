@@ -2,7 +2,6 @@ package recorders
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"memtrix"
@@ -47,11 +46,6 @@ func absent(err error, meters ...memtrix.Meter) []Absence {
 
 // errNotStarted is why meters of the tree are missing before SetPID.
 var errNotStarted = errors.New("no process was given to the recorder")
-
-// errUnsupported is why a meter is missing on a system it is not read on.
-func errUnsupported(system string) error {
-	return fmt.Errorf("not read on %s yet", system)
-}
 
 // bytesMeter, nsMeter and countMeter keep the lists of meters readable.
 func bytesMeter(name, source string) memtrix.Meter {
