@@ -75,17 +75,22 @@ func Current(trials []*Trial) []*Trial {
 	return current
 }
 
-// Peak gives the largest peak of a meter over all spans, or false. Where a
-// kernel peak exists it wins over a sampled one, since it misses nothing.
+// Peak gives the largest peak of a meter over the trial's work, or false. The way
+// out does not count: a Python process that is told to stop takes a hundred MiB
+// more while it clears up, and nobody's workflow is in that.
 func (t *Trial) Peak(meter string) (Peak, bool) {
 	var best Peak
 	found := false
 	for _, s := range t.Spans {
+		if s.Kind == SpanStop {
+			continue
+		}
 		for _, p := range s.Peaks {
 			if p.Meter != meter {
 				continue
 			}
-			if !found || p.Value > best.Value {
+			// Of equal ones the kernel's says more: nothing was missed.
+			if !found || p.Value > best.Value || p.Value == best.Value && p.How == PeakKernel {
 				best, found = p, true
 			}
 		}

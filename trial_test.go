@@ -62,3 +62,23 @@ func TestCellIDs(t *testing.T) {
 	check("hardware", false, false, func(c *Cell) { c.Hardware.Name = "small" })
 	check("probe", false, false, func(c *Cell) { c.Probe = true })
 }
+
+// TestPeak checks that the way out does not count and that kernel peaks win ties.
+func TestPeak(t *testing.T) {
+	span := func(kind SpanKind, how PeakHow, value int64) Span {
+		return Span{Kind: kind, Peaks: []Peak{{Meter: "m", Value: value, How: how}}}
+	}
+	trial := Trial{Spans: []Span{
+		span(SpanStart, PeakSampled, 3),
+		span(SpanPrompt, PeakSampled, 5),
+		span(SpanPrompt, PeakKernel, 5),
+		span(SpanStop, PeakSampled, 9),
+	}}
+	want := Peak{Meter: "m", Value: 5, How: PeakKernel}
+	if got, ok := trial.Peak("m"); !ok || got != want {
+		t.Errorf("peak = %v, %v, want %v", got, ok, want)
+	}
+	if got, ok := trial.Peak("n"); ok {
+		t.Errorf("peak of an unknown meter = %v, want none", got)
+	}
+}

@@ -2,6 +2,7 @@ package comfyui
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,3 +64,7 @@ func environ(base []string, cacheDir string, spec map[string]string) []string {
 	}
 	return env
 }
+
+// Environ is the environment in which a server of a trial with these variables is
+// started, but for the folders of caches: what is worth recording of it.
+func Environ(spec map[string]string) []string { return environ(os.Environ(), "", spec) }

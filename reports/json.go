@@ -181,6 +181,9 @@ func newTrialJSON(t *memtrix.Trial) trialJSON {
 	}
 	for _, span := range t.Spans {
 		doc.Spans = append(doc.Spans, newSpanJSON(t, span))
+		if span.Kind == memtrix.SpanStop {
+			continue // see memtrix.Trial.Peak
+		}
 		for _, p := range span.Peaks {
 			if isBytes(t, p.Meter) {
 				doc.addPeak(t, p)

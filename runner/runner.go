@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/recorders"
 )
 
 // Store keeps what was measured.
@@ -68,6 +69,8 @@ type Runner struct {
 	Dir string
 	// Environment captures what could explain a difference, once a version.
 	Environment func(ctx context.Context, v memtrix.Version) memtrix.Environment
+	// Card is the card that is read, nil where there is none.
+	Card recorders.Card
 	// Gate waits until the card is empty and gives what is used on it before the
 	// server starts, or nil where there is no card.
 	Gate func(ctx context.Context, limit time.Duration) (used *int64, err error)

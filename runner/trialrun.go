@@ -114,7 +114,7 @@ func (t *trialRun) makeDir() error {
 }
 
 func (t *trialRun) startRecording(baseline *int64) {
-	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, Baseline: baseline}
+	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, Card: t.r.Card, Baseline: baseline}
 	if t.trial.Simulated {
 		cfg.SimCard = filepath.Join(t.trial.Dir, memtrix.SimCardFile)
 	}

@@ -45,6 +45,7 @@ type cli struct {
 	Init    initCmd    `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
 	Report  reportCmd  `cmd:"" help:"Show a session again: table, timelines, heat map."`
 	Demo    demoCmd    `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
+	Standin standinCmd `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
 	Sim     simCmd     `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Ballast ballastCmd `cmd:"" hidden:"" help:"Hold the card's memory but for a rest, until standard input closes."`
 }

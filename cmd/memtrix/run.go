@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"golang.org/x/term"
 
 	"memtrix"
+	"memtrix/comfyui"
 	"memtrix/environment"
 	"memtrix/hardware"
 	"memtrix/matrix"
+	"memtrix/recorders/nvidia"
 	"memtrix/reports"
 	"memtrix/reports/progress"
 	"memtrix/results"
@@ -103,7 +106,11 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 		Options:     options(spec),
 		Dir:         db.Dir(),
 		Environment: environmentOf(spec),
-		Gate:        newGate(spec),
+	}
+	// Where there is no card there is nothing to wait for and nothing to read.
+	if card, err := nvidia.Open(lookup(spec.Env)); err == nil {
+		defer card.Close()
+		r.Card, r.Gate = card, newGate(card, display.Say)
 	}
 	_, runErr := r.Run(a.ctx, session, plan)
 	display.Close()
@@ -182,18 +189,42 @@ func options(s *matrix.Spec) runner.Options {
 }
 
 func environmentOf(s *matrix.Spec) func(context.Context, memtrix.Version) memtrix.Environment {
+	var c environment.Capturer
 	return func(ctx context.Context, v memtrix.Version) memtrix.Environment {
-		return environment.Capture(ctx, environment.Input{Version: v, Env: s.Env, Models: s.Models})
+		in := environment.Input{Version: v, Env: comfyui.Environ(s.Env)}
+		switch {
+		case len(s.Models) > 0:
+			in.Models = s.Models[0]
+		case v.Dir != "":
+			in.Models = filepath.Join(v.Dir, "models")
+		}
+		return c.Capture(ctx, in)
 	}
 }
 
 // newGate tolerates what is on the card when the session begins (a desktop, a
 // ballast) and nothing more.
-func newGate(s *matrix.Spec) func(context.Context, time.Duration) (*int64, error) {
-	gate := hardware.NewGate(s.Env)
+func newGate(card *nvidia.Card, say func(string)) func(context.Context, time.Duration) (*int64, error) {
+	g := hardware.Gate{Allowed: hardware.Anything, Say: say}
 	return func(ctx context.Context, limit time.Duration) (*int64, error) {
-		b, err := gate.Wait(ctx, limit)
-		return b.Used, err
+		b, err := g.Wait(ctx, card, limit)
+		if err != nil {
+			return nil, err
+		}
+		if g.Allowed == hardware.Anything {
+			g.Allowed = b.Used
+		}
+		return &b.Used, nil
+	}
+}
+
+// lookup finds variables as a server will see them.
+func lookup(env map[string]string) nvidia.Lookup {
+	return func(name string) (string, bool) {
+		if v, ok := env[name]; ok {
+			return v, true
+		}
+		return os.LookupEnv(name)
 	}
 }
 

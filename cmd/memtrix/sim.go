@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"os/signal"
 
 	"memtrix/hardware"
@@ -36,25 +34,8 @@ func (c *ballastCmd) Run(a *app) error {
 	if err != nil {
 		return usage{err}
 	}
-	held, release, err := hardware.HoldVRAM(leave)
-	if err != nil {
+	if err := hardware.Hold(a.ctx, leave, a.stdin, a.stdout); err != nil {
 		return cannot{err}
-	}
-	defer release()
-	fmt.Fprintf(a.stdout, "holding %d bytes\n", held)
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		buf := make([]byte, 512)
-		for {
-			if _, err := os.Stdin.Read(buf); err != nil {
-				return
-			}
-		}
-	}()
-	select {
-	case <-closed:
-	case <-a.ctx.Done():
 	}
 	return nil
 }

@@ -103,21 +103,11 @@ func readHeader(path string) (map[string]tensorInfo, error) {
 	if _, err := io.ReadFull(f, data); err != nil {
 		return nil, fmt.Errorf("invalid header length")
 	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var tensors map[string]tensorInfo
+	if err := json.Unmarshal(data, &tensors); err != nil {
 		return nil, fmt.Errorf("invalid JSON in header: %w", err)
 	}
-	tensors := make(map[string]tensorInfo, len(raw))
-	for name, text := range raw {
-		var t tensorInfo
-		if name == "__metadata__" {
-			continue
-		}
-		if err := json.Unmarshal(text, &t); err != nil {
-			return nil, fmt.Errorf("invalid JSON in header: %w", err)
-		}
-		tensors[name] = t
-	}
+	delete(tensors, "__metadata__")
 	return tensors, nil
 }
 

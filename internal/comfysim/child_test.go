@@ -68,7 +68,8 @@ func startArgs(t *testing.T, dir string, args ...string) *child {
 	c := &child{t: t, dir: dir, exited: make(chan struct{})}
 	c.cmd = exec.Command(os.Args[0], args...)
 	c.cmd.Dir = dir
-	c.cmd.Env = append(os.Environ(), "COMFYSIM_CHILD=1")
+	// A race detector that is built in would wait a second at each end.
+	c.cmd.Env = append(os.Environ(), "COMFYSIM_CHILD=1", "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stdout, c.cmd.Stderr = c, c
 	if err := c.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -141,16 +142,6 @@ func (c *child) status() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// shapes are names and shapes of the tensors of real models.
-func shapes(t testing.TB) map[string][][2]json.RawMessage {
-	t.Helper()
-	var out map[string][][2]json.RawMessage
-	if err := json.Unmarshal(readGzip(t, "testdata/shapes.json.gz"), &out); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 func readGzip(t testing.TB, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
@@ -169,53 +160,77 @@ func readGzip(t testing.TB, path string) []byte {
 	return data
 }
 
-// writeStandIn makes a sparse safetensors file of fp16 zeros with the tensors of
-// the named groups of shapes.
-func writeStandIn(t testing.TB, path string, groups ...string) {
-	t.Helper()
-	all := shapes(t)
+// headers are the safetensors headers of stand-ins by group, made once: names and
+// shapes of real models, fp16.
+var headers = sync.OnceValue(func() map[string]standIn {
+	f, err := os.Open("testdata/shapes.json.gz")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		panic(err)
+	}
+	var shapes map[string][]tensorShape
+	if err := json.NewDecoder(z).Decode(&shapes); err != nil {
+		panic(err)
+	}
+	return map[string]standIn{
+		"sdxl": newStandInFile(shapes["sdxl.unet"], shapes["sdxl.clip"], shapes["sd.vae"]),
+		"sd15": newStandInFile(shapes["sd15.unet"], shapes["sd15.clip"], shapes["sd.vae"]),
+	}
+})
+
+// tensorShape is ["name", [sizes]].
+type tensorShape [2]json.RawMessage
+
+// standIn is a sparse model file: its header and the length of its zeros.
+type standIn struct {
+	header []byte
+	zeros  int64
+}
+
+func newStandInFile(groups ...[]tensorShape) standIn {
 	header := object{}
-	var offset int64
+	var s standIn
 	for _, group := range groups {
-		if len(all[group]) == 0 {
-			t.Fatalf("no shapes of %s", group)
-		}
-		for _, entry := range all[group] {
+		for _, entry := range group {
 			var name string
 			var shape []int64
 			if json.Unmarshal(entry[0], &name) != nil || json.Unmarshal(entry[1], &shape) != nil {
-				t.Fatalf("shapes of %s cannot be read", group)
+				panic("shapes.json cannot be read")
 			}
 			size := int64(2)
 			for _, n := range shape {
 				size *= n
 			}
 			header = append(header, pair{name, object{{"dtype", "F16"}, {"shape", shape},
-				{"data_offsets", []int64{offset, offset + size}}}})
-			offset += size
+				{"data_offsets", []int64{s.zeros, s.zeros + size}}}})
+			s.zeros += size
 		}
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	data := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
-	data = append(data, text...)
+	s.header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	return s
+}
+
+func writeStandIn(t testing.TB, path, model string) {
+	t.Helper()
+	s := headers()[model]
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
+	if err := os.WriteFile(path, s.header, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(path, int64(len(data))+offset); err != nil {
+	if err := os.Truncate(path, int64(len(s.header))+s.zeros); err != nil {
 		t.Fatal(err)
 	}
 }
-
-var (
-	sdxlGroups = []string{"sdxl.unet", "sdxl.clip", "sd.vae"}
-	sd15Groups = []string{"sd15.unet", "sd15.clip", "sd.vae"}
-)
 
 // newBase makes a base directory with the models, the user folder in it when
 // the server is not to be new.
@@ -223,11 +238,7 @@ func newBase(t *testing.T, fresh bool, models ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, m := range models {
-		groups := sdxlGroups
-		if m == "sd15" {
-			groups = sd15Groups
-		}
-		writeStandIn(t, filepath.Join(dir, "models", "checkpoints", m+".safetensors"), groups...)
+		writeStandIn(t, filepath.Join(dir, "models", "checkpoints", m+".safetensors"), m)
 	}
 	if !fresh {
 		if err := os.MkdirAll(filepath.Join(dir, "user"), 0o755); err != nil {

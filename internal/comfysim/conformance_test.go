@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 
 func (tr *transcript) models() []string {
 	if tr.meta.Card != nil {
-		return []string{"sdxl", "sd15"}
+		return []string{"sdxl"}
 	}
 	return []string{"sd15"}
 }

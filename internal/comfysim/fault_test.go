@@ -15,6 +15,7 @@ func faulty(t *testing.T, fault string, args ...string) *child {
 }
 
 func TestFaultsAtStart(t *testing.T) {
+	t.Parallel()
 	c := faulty(t, faultMissingModule)
 	if got := c.status(); got != 1 || !strings.Contains(c.logText(), "ModuleNotFoundError: No module named") {
 		t.Errorf("%s: status %d\n%s", faultMissingModule, got, c.logText())
@@ -33,6 +34,7 @@ func TestFaultsAtStart(t *testing.T) {
 }
 
 func TestFaultsInSample(t *testing.T) {
+	t.Parallel()
 	graph := textToImage("sd15.safetensors", 64, 4)
 	t.Run(faultKillInSample, func(t *testing.T) {
 		c := faulty(t, faultKillInSample)
@@ -85,6 +87,7 @@ func TestFaultsInSample(t *testing.T) {
 // Ctrl-C ends with status 0 and a word, also in the middle of work; SIGTERM ends
 // at once.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	c := faulty(t, faultHangInSample)
 	c.ready()
 	cl := connect(t, c)
@@ -107,6 +110,7 @@ func TestSignals(t *testing.T) {
 }
 
 func TestQuickTestForCI(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false)
 	c := start(t, dir, "--base-directory", dir, "--cpu", "--quick-test-for-ci", "--sim-speed", "1000", "--sim-scale", "0.001")
 	if got := c.status(); got != 0 || strings.Contains(c.logText(), "Starting server") ||

@@ -33,6 +33,7 @@ var measured = []struct {
 // holds the peaks to within 20 % of them. That /proc shows what the accounts say
 // is another test.
 func TestMemoryAgreesWithMeasurements(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sdxl")
 	for _, m := range measured {
 		t.Run(m.version+" "+m.flags, func(t *testing.T) {
@@ -63,6 +64,7 @@ func recordedCard(version string) []string {
 
 // No version that is simulated leaks: from the third prompt on, nothing grows.
 func TestMemoryDoesNotGrow(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sdxl")
 	for _, flags := range []string{"", "--cache-none", "--disable-dynamic-vram", "--disable-dynamic-vram --cache-none",
 		"--disable-dynamic-vram --lowvram", "--disable-smart-memory", "--disable-smart-memory --disable-dynamic-vram",
@@ -79,6 +81,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 
 // The invented version pins weights that fit: RAM peaks higher by the models.
 func TestInventedRAMRegression(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sdxl")
 	peak := func(version string, flags ...string) float64 {
 		return mb(runHere(t, dir, append(recordedCard(version), flags...), textToImage("sdxl.safetensors", 1024, 4)).host.anon)
@@ -95,6 +98,7 @@ func TestInventedRAMRegression(t *testing.T) {
 // A batch that leaves no room for weights gets them pinned in RAM, as recorded
 // in 029-3gib-default-batch8: RssAnon 909 MiB before the sampler, 6234 after.
 func TestWeightsThatDoNotFitArePinned(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sdxl")
 	graph := edit(t, textToImage("sdxl.safetensors", 1024, 2), "4.batch_size=8")
 	card := []string{"--sim-card", mibArg(143771), "--sim-card-free", mibArg(3066)}

@@ -23,6 +23,7 @@ const (
 
 // Settings, sizes and cards that were never recorded.
 func TestPlausible(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sdxl", "sd15")
 	sdxl := func(size int) any { return textToImage("sdxl.safetensors", size, 2) }
 	for _, tc := range []struct {
@@ -74,6 +75,7 @@ func TestPlausible(t *testing.T) {
 
 // A model file that is not one is a node's error, as it is in ComfyUI.
 func TestBrokenModelFiles(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false)
 	models := filepath.Join(dir, "models", "checkpoints")
 	if err := os.MkdirAll(models, 0o755); err != nil {
@@ -96,6 +98,7 @@ func TestBrokenModelFiles(t *testing.T) {
 
 // Extra model paths are searched, too, with their base_path.
 func TestExtraModelPaths(t *testing.T) {
+	t.Parallel()
 	dir, other := newBase(t, false), newBase(t, false, "sd15")
 	file := filepath.Join(dir, "extra.yaml")
 	text := "mine:\n    base_path: " + other + "\n    checkpoints: models/checkpoints/\n    loras: |\n        a\n        b\n"

@@ -39,6 +39,7 @@ func edit(t *testing.T, graph any, edits ...string) any {
 }
 
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sd15")
 	c, cl := quick(t, dir)
 	text := func(edits ...string) any { return edit(t, textToImage("sd15.safetensors", 64, 2), edits...) }
@@ -92,6 +93,7 @@ func TestValidation(t *testing.T) {
 }
 
 func TestBadBodies(t *testing.T) {
+	t.Parallel()
 	_, cl := quick(t, newBase(t, false))
 	for _, tc := range []struct {
 		path, body string
@@ -108,6 +110,7 @@ func TestBadBodies(t *testing.T) {
 }
 
 func TestReads(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false, "sd15", "sdxl")
 	_, cl := quick(t, dir)
 	stats := cl.get("/api/system_stats").(object)
@@ -164,6 +167,7 @@ func keys(v any) string {
 
 // TestSystemStatsOfVersions compares keys and types with the recordings.
 func TestSystemStatsOfVersions(t *testing.T) {
+	t.Parallel()
 	want := parse(t, string(mustRead(t, "testdata/system_stats.json"))).(object)
 	for _, p := range want {
 		tr := readTranscript(t, p.key)
@@ -183,6 +187,7 @@ func TestSystemStatsOfVersions(t *testing.T) {
 }
 
 func TestSavedImage(t *testing.T) {
+	t.Parallel()
 	dir := newBase(t, false)
 	_, cl := quick(t, dir)
 	cl.post(edit(t, imageGraph("ImageScale"), `3.filename_prefix="sub/pic"`, "1.batch_size=2"))
@@ -223,6 +228,7 @@ func eventsText(cl *client) string {
 // With --cache-none a repeated prompt does all of its work again; with the cache
 // of the default it does none.
 func TestNodeCache(t *testing.T) {
+	t.Parallel()
 	for flag, want := range map[string]int{"--cache-none": 3, "--cache-classic": 0} {
 		_, cl := quick(t, newBase(t, false), flag)
 		for range 2 {
@@ -238,6 +244,7 @@ func TestNodeCache(t *testing.T) {
 
 // Two clients: each hears of its own prompt only; status is for all.
 func TestEventsGoToTheirClient(t *testing.T) {
+	t.Parallel()
 	c, cl := quick(t, newBase(t, false))
 	other := connect(t, c) // the same id: it replaces the first socket
 	other.post(imageGraph("ImageScale"))
