@@ -168,7 +168,7 @@ func NewSpec() *Spec {
 			Start:   5 * time.Minute,
 			Prompt:  30 * time.Minute,
 			Silence: 10 * time.Minute,
-			Free:    30 * time.Second,
+			Free:    15 * time.Second,
 			Stop:    30 * time.Second,
 			Card:    2 * time.Minute,
 		},

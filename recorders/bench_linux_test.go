@@ -2,7 +2,10 @@ package recorders
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -93,4 +96,49 @@ func processCPU() time.Duration {
 	var r unix.Rusage
 	unix.Getrusage(unix.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// The same with a real card and a real server, whose first process is named by
+// MEMTRIX_BENCH_PID: the figures that count, taken beside BenchmarkEmptyLoop.
+//
+//	MEMTRIX_BENCH_PID=PID go test -run xxx -bench 'EmptyLoop|OnPID' -benchtime 1x -count 5 ./recorders
+func BenchmarkSamplerOnPID(b *testing.B) {
+	pid := benchPID(b)
+	measureCPU(b, func(stop <-chan struct{}) {
+		s := Start(Config{Epoch: time.Now(), PID: pid})
+		<-stop
+		s.Stop()
+	})
+}
+
+func BenchmarkSourceOnPID(b *testing.B) {
+	pid := benchPID(b)
+	tr := newTree("/proc")
+	tr.root.Store(int64(pid))
+	hosts, _ := hostSources("/proc")
+	all := append(tr.sources(), hosts...)
+	if card, err := nvidia.Open(ownEnv); err == nil {
+		defer card.Close()
+		var baseline atomic.Pointer[int64]
+		memory, _ := newCardMemory(card, &baseline)
+		all = append(all, memory, newCardProcesses(card, tr))
+	}
+	var now time.Duration
+	put := func(int, int64) {}
+	for _, src := range all {
+		b.Run(fmt.Sprintf("%T", src)[len("*recorders."):], func(b *testing.B) {
+			for b.Loop() {
+				now += Fast
+				src.Read(now, put)
+			}
+		})
+	}
+}
+
+func benchPID(b *testing.B) int {
+	pid, err := strconv.Atoi(os.Getenv("MEMTRIX_BENCH_PID"))
+	if err != nil {
+		b.Skip("MEMTRIX_BENCH_PID names no process")
+	}
+	return pid
 }

@@ -107,7 +107,35 @@ func notes(s Session, rows []row) []string {
 			lines = append(lines, trialNotes(r.trial)...)
 		}
 	}
+	lines = append(lines, commonWarnings(rows)...)
 	return append(lines, s.Plan.Warnings...)
+}
+
+// commonWarnings are what was odd, each once with the trials that it is about: a
+// machine without a card says so in every trial.
+func commonWarnings(rows []row) []string {
+	var words []string
+	ids := map[string][]string{}
+	for _, r := range rows {
+		if r.trial == nil {
+			continue
+		}
+		for _, w := range r.trial.Warnings {
+			if ids[w] == nil {
+				words = append(words, w)
+			}
+			ids[w] = append(ids[w], strconv.FormatInt(r.trial.ID, 10))
+		}
+	}
+	var lines []string
+	for _, w := range words {
+		name := "trial "
+		if len(ids[w]) > 1 {
+			name = "trials "
+		}
+		lines = append(lines, name+strings.Join(ids[w], ", ")+": "+w)
+	}
+	return lines
 }
 
 func trialNotes(t *memtrix.Trial) []string {
@@ -121,9 +149,6 @@ func trialNotes(t *memtrix.Trial) []string {
 		if r.Note != "" {
 			lines = append(lines, prefix+string(r.Kind)+": "+r.Note)
 		}
-	}
-	for _, w := range t.Warnings {
-		lines = append(lines, prefix+w)
 	}
 	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"time"
 
 	"memtrix"
@@ -32,12 +33,11 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	}
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	t.trial.Exit = t.instance.Stop(stopCtx)
+	t.wait(func() { t.trial.Exit = t.instance.Stop(stopCtx) })
 	t.marks.stopped = t.now()
 	t.trial.Series = t.sampler.Stop()
-	for _, a := range t.sampler.Absent() {
-		t.warn("%s is not recorded: %s", a.Meter, a.Reason)
-	}
+	t.trial.Warnings = append(t.trial.Warnings, t.sampler.Warnings()...)
+	t.trial.Warnings = append(t.trial.Warnings, absences(t.sampler.Absent())...)
 
 	t.mu.Lock()
 	events, log := t.events, t.log
@@ -49,7 +49,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)
-	t.trial.OwnSeconds = ownSeconds(t.trial, t.marks)
+	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()
 }
 
 // gather puts together what is known about how the trial went.
@@ -92,15 +92,19 @@ func hasEnded(i memtrix.Instance) bool {
 	}
 }
 
-// ownSeconds is what memtrix itself took of a trial: all but the server's start,
-// its prompts, the settle time and the server's own way out.
-func ownSeconds(t *memtrix.Trial, m marks) float64 {
-	own := time.Since(t.Started)
-	for _, s := range t.Spans {
-		switch s.Kind {
-		case memtrix.SpanStart, memtrix.SpanPrompt, memtrix.SpanSettle, memtrix.SpanStop:
-			own -= s.End - s.Start
+// absences says what a trial does not have, one line a reason.
+func absences(absent []recorders.Absence) []string {
+	var reasons []string
+	meters := map[string][]string{}
+	for _, a := range absent {
+		if meters[a.Reason] == nil {
+			reasons = append(reasons, a.Reason)
 		}
+		meters[a.Reason] = append(meters[a.Reason], a.Meter)
 	}
-	return max(own, 0).Seconds()
+	var lines []string
+	for _, r := range reasons {
+		lines = append(lines, "not recorded: "+strings.Join(meters[r], ", ")+" ("+r+")")
+	}
+	return lines
 }

@@ -27,6 +27,10 @@ type trialRun struct {
 
 	instance memtrix.Instance
 	marks    marks
+	// waited is the time spent on the server's start, its prompts, the settle
+	// time and its way out since begun; the rest of a trial is memtrix's own.
+	begun  time.Time
+	waited time.Duration
 
 	mu       sync.Mutex
 	events   []memtrix.Event
@@ -35,7 +39,14 @@ type trialRun struct {
 }
 
 func newTrialRun(r *Runner, target memtrix.Target, t *memtrix.Trial) *trialRun {
-	return &trialRun{r: r, target: target, trial: t, opts: r.Options}
+	return &trialRun{r: r, target: target, trial: t, opts: r.Options, begun: time.Now()}
+}
+
+// wait does something of which the time is the server's.
+func (t *trialRun) wait(do func()) {
+	begin := time.Now()
+	do()
+	t.waited += time.Since(begin)
 }
 
 func (t *trialRun) now() time.Duration { return time.Since(t.epoch) }
@@ -178,7 +189,8 @@ func (t *trialRun) work(ctx context.Context) error {
 	}
 	t.marks.settle = t.now()
 	t.kernel.boundary(t.marks.settle)
-	err := t.settle(ctx, t.opts.Rest, t.opts.Free, t.opts.Timeouts.Free)
+	var err error
+	t.wait(func() { err = t.settle(ctx, t.opts.Rest, t.opts.Free, t.opts.Timeouts.Free) })
 	t.marks.settled = t.now()
 	return err
 }
@@ -186,7 +198,9 @@ func (t *trialRun) work(ctx context.Context) error {
 func (t *trialRun) awaitReady(ctx context.Context) error {
 	ctx, done := watch(ctx, &t.pulse, t.opts.Timeouts.Start, 0, errStartTimeout)
 	defer done()
-	if err := t.instance.Ready(ctx); err != nil {
+	var err error
+	t.wait(func() { err = t.instance.Ready(ctx) })
+	if err != nil {
 		return causeOf(ctx, err)
 	}
 	t.marks.ready = t.now()
@@ -198,7 +212,9 @@ func (t *trialRun) awaitReady(ctx context.Context) error {
 func (t *trialRun) prompt(ctx context.Context, n int) (memtrix.PromptResult, error) {
 	ctx, done := watch(ctx, &t.pulse, t.opts.Timeouts.Prompt, t.opts.Timeouts.Silence, errPromptTimeout)
 	defer done()
-	result, err := t.instance.Do(ctx, n)
+	var result memtrix.PromptResult
+	var err error
+	t.wait(func() { result, err = t.instance.Do(ctx, n) })
 	if result.Index == 0 {
 		result.Index = n
 	}
