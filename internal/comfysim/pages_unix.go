@@ -110,5 +110,3 @@ func touchPages(b []byte, write bool) {
 	}
 	runtime.KeepAlive(sum) // or the reads could be optimized away
 }
-
-func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

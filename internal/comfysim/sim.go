@@ -118,8 +118,8 @@ func (s *sim) runItem(ctx context.Context, item *queueItem) error {
 	if item.client != "" {
 		s.hub.send("executing", object{{"node", nil}, {"prompt_id", item.id}}, item.client)
 	}
-	return nil
-	defer s.log.promptExecuted((s.clock.now() - start).Seconds())
+	s.hub.setNode("")
+	s.log.promptExecuted((s.clock.now() - start).Seconds())
 	return nil
 }
 

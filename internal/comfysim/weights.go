@@ -36,6 +36,8 @@ type weights struct {
 // page is the unit in which dynamic VRAM pages weights.
 const page = 32 * mib
 
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
+
 func newWeights(kind partKind, f *modelFile, d dtype) *weights {
 	p := f.parts[kind]
 	w := &weights{
