@@ -65,9 +65,10 @@
 //
 // "0.29.1-demo" does not exist. It is 0.29.0 with two invented regressions:
 //
-//   - in estimate mode the sampler's activations need 3.5 times as much, so an
-//     SDXL at 1024x1024 that leaves 1.7 GiB free on a card of 8 GiB is out of
-//     memory in KSampler as soon as dynamic VRAM is off;
+//   - in estimate mode with NORMAL_VRAM the sampler's activations need 3.5 times
+//     as much, so an SDXL at 1024x1024 that leaves 1.7 GiB free on a card of
+//     8 GiB is out of memory in KSampler as soon as dynamic VRAM is off
+//     (--lowvram and the other modes are not touched);
 //   - with dynamic VRAM and pinned memory on, weights are pinned in RAM although
 //     they fit on the card, and stay pinned: RAM peaks higher by the size of the
 //     model.

@@ -90,6 +90,11 @@ func TestInventedRAMRegression(t *testing.T) {
 	if d := peak("0.29.1-demo") - before; d < 6000 || d > 7000 {
 		t.Errorf("RssAnon grew by %.0f MiB, want the 6617 of the models", d)
 	}
+	low := []string{"--disable-dynamic-vram", "--lowvram"}
+	if a, b := runHere(t, dir, append(recordedCard("0.29.0"), low...), textToImage("sdxl.safetensors", 1024, 1)),
+		runHere(t, dir, append(recordedCard("0.29.1-demo"), low...), textToImage("sdxl.safetensors", 1024, 1)); a.vram != b.vram || a.host != b.host {
+		t.Errorf("lowvram moved: %v %v, %v %v", a.vram, b.vram, a.host, b.host)
+	}
 	if d := peak("0.29.1-demo", "--disable-pinned-memory") - before; d != 0 {
 		t.Errorf("without pinned memory RssAnon moved by %.0f MiB", d)
 	}

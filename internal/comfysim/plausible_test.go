@@ -54,7 +54,8 @@ func TestPlausible(t *testing.T) {
 		{"the invented version is fine by default", 8192, sdxl(1024), "--sim-version 0.29.1-demo", []string{success}, []string{"Exception"}},
 		{"and out of memory without dynamic VRAM", 8192, sdxl(1024), "--sim-version 0.29.1-demo --disable-dynamic-vram",
 			[]string{oomInSampler, "torch.OutOfMemoryError"}, []string{success}},
-		{"but not on a card of 12 GiB", 12288, sdxl(1024), "--sim-version 0.29.1-demo --disable-dynamic-vram", []string{success}, []string{"Exception"}},
+		{"but not with lowvram", 8192, sdxl(1024), "--sim-version 0.29.1-demo --disable-dynamic-vram --lowvram", []string{success}, []string{"Exception"}},
+		{"nor on a card of 12 GiB", 12288, sdxl(1024), "--sim-version 0.29.1-demo --disable-dynamic-vram", []string{success}, []string{"Exception"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

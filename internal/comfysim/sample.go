@@ -10,7 +10,7 @@ import (
 const (
 	sampleFixed   = 112 * mib
 	sampleEach    = 240 * mib // an image and megapixel
-	regressFactor = 3.5       // of the invented 0.29.1-demo, without dynamic VRAM
+	regressFactor = 3.5       // of the invented 0.29.1-demo, see the package comment
 )
 
 // latent is the value of a LATENT output, in latent pixels (an eighth).
@@ -67,7 +67,7 @@ func (s *sampling) plan(conds, both int64) {
 	}
 	size := float64(max(m.cfg.unet.size, 2)) / 2
 	need := float64(sampleFixed) + float64(sampleEach)*float64(s.images)*s.lat.megapixels()*size
-	if m.cfg.ver.regressed && m.card != nil && !m.cfg.dynamic {
+	if m.cfg.ver.regressed && !m.cfg.dynamic && m.cfg.state == stateNormal {
 		need *= regressFactor
 	}
 	s.need = int64(need)
