@@ -17,6 +17,10 @@ const (
 	SpanStop   SpanKind = "stop"   // from the first signal until the tree is gone
 )
 
+// Work reports whether a span is part of what a person's own server would do, and
+// not of what memtrix makes it do after the last prompt.
+func (k SpanKind) Work() bool { return k != SpanSettle && k != SpanStop }
+
 // Span is a stretch of a trial with the peaks of each meter in it.
 type Span struct {
 	Kind   SpanKind      `json:"kind"`

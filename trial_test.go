@@ -63,7 +63,7 @@ func TestCellIDs(t *testing.T) {
 	check("probe", false, false, func(c *Cell) { c.Probe = true })
 }
 
-// TestPeak checks that the way out does not count and that kernel peaks win ties.
+// TestPeak checks that what comes after the work does not count and that kernel peaks win ties.
 func TestPeak(t *testing.T) {
 	span := func(kind SpanKind, how PeakHow, value int64) Span {
 		return Span{Kind: kind, Peaks: []Peak{{Meter: "m", Value: value, How: how}}}
@@ -72,6 +72,7 @@ func TestPeak(t *testing.T) {
 		span(SpanStart, PeakSampled, 3),
 		span(SpanPrompt, PeakSampled, 5),
 		span(SpanPrompt, PeakKernel, 5),
+		span(SpanSettle, PeakSampled, 8),
 		span(SpanStop, PeakSampled, 9),
 	}}
 	want := Peak{Meter: "m", Value: 5, How: PeakKernel}

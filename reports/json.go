@@ -181,7 +181,7 @@ func newTrialJSON(t *memtrix.Trial) trialJSON {
 	}
 	for _, span := range t.Spans {
 		doc.Spans = append(doc.Spans, newSpanJSON(t, span))
-		if span.Kind == memtrix.SpanStop {
+		if !span.Kind.Work() {
 			continue // see memtrix.Trial.Peak
 		}
 		for _, p := range span.Peaks {

@@ -157,13 +157,18 @@ func trialNotes(t *memtrix.Trial) []string {
 // are in the database.
 const shownEvidence = 5
 
-// proof is what a person can check an outcome by, and what to do about it. Of
-// long evidence the end is shown: the reason of a failure comes last.
+// proof is what a person can check an outcome by, and what to do about it. Of a
+// start that failed the end is shown, since the reason comes last; of all else
+// the beginning.
 func proof(o memtrix.Outcome) []string {
 	var lines []string
 	evidence := o.Evidence
 	if more := len(evidence) - shownEvidence; more > 0 {
-		evidence = evidence[more:]
+		if o.Kind == memtrix.StartupFailure {
+			evidence = evidence[more:]
+		} else {
+			evidence = evidence[:shownEvidence]
+		}
 	}
 	for _, e := range evidence {
 		lines = append(lines, "    | "+OneLine(e))

@@ -117,7 +117,7 @@ func fields(s Session, rows []row) []field {
 	vram := vramMeter(s.Trials)
 	list := []field{{column{title: "trial", right: true, key: true}, trialCell}}
 	list = append(list, identityFields(rows)...)
-	list = append(list, field{column{title: "outcome", wide: 20}, outcomeCell})
+	list = append(list, field{column{title: "outcome", wide: 27}, outcomeCell})
 	for _, p := range []struct{ title, meter string }{
 		{"VRAM peak", vram},
 		{"RAM peak", memtrix.RAMTreeRSS},
