@@ -232,8 +232,11 @@ func (v timeline) paintLines(c draw.Canvas, r vg.Rectangle, x func(time.Duration
 			points = append(points, vg.Point{X: x(s.t), Y: y(s.v)})
 		}
 		c.StrokeLines(l.style, points)
-		high := slices.Index(l.series.V, slices.Max(l.series.V))
-		c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.style.Color, Radius: 2.6, Shape: draw.CircleGlyph{}}, vg.Point{X: x(l.series.T[high]), Y: y(l.series.V[high])})
+		// The dot is the peak that the legend names, which is not always the
+		// highest point: what comes after the work does not count.
+		if p, ok := v.trial.Peak(l.series.Meter.Name); ok && p.How == memtrix.PeakSampled {
+			c.DrawGlyphNoClip(draw.GlyphStyle{Color: l.style.Color, Radius: 2.6, Shape: draw.CircleGlyph{}}, vg.Point{X: x(p.At), Y: y(p.Value)})
+		}
 	}
 	if len(v.lines) == 0 {
 		sty := textStyle(11, faint, false)
