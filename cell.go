@@ -31,7 +31,8 @@ func (c Cell) Series() string {
 }
 
 func (c Cell) identity() []any {
-	return []any{sortedPairs(c.Settings), c.Hardware.Name, c.Hardware.VRAM, c.Workflow.Hash, c.Probe}
+	h := c.Hardware
+	return []any{sortedPairs(c.Settings), h.Name, h.VRAM, h.RAM, h.Swap, c.Workflow.Hash, c.Probe}
 }
 
 func (c Cell) versionIdentity() []any {

@@ -29,6 +29,9 @@ type Job struct {
 	Extra []string
 	// Env are environment variables of the spec; they win over cleaning.
 	Env map[string]string
+	// Prefix is put before the server's command line, e.g. to run it in a memory
+	// group.
+	Prefix []string
 	// Dir is the trial's own folder; everything that is written goes there.
 	Dir string
 	// Models are extra folders with models (the layout of ComfyUI's models).

@@ -37,7 +37,10 @@ type Version struct {
 type Hardware struct {
 	// Name as in the spec. "as-is" is the machine as it stands.
 	Name string `json:"name"`
-	// VRAM is the size of a simulated card in bytes. Only simulated versions
-	// have one until hardware sizes exist for real cards.
-	VRAM int64 `json:"vram,omitempty"`
+	// VRAM, RAM and Swap are bytes that a trial may use; 0 and nil leave the
+	// machine as it is. On a real card VRAM is what is left free: its total stays.
+	// For a simulated version VRAM is the size of its card.
+	VRAM int64  `json:"vram,omitempty"`
+	RAM  int64  `json:"ram,omitempty"`
+	Swap *int64 `json:"swap,omitempty"`
 }

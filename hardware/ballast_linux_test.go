@@ -3,9 +3,7 @@
 package hardware
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,47 +74,4 @@ func TestHoldVRAMTrouble(t *testing.T) {
 	check(buildCUDA(t), "no CUDA-capable device", true)
 	t.Setenv("FAKE_CUINIT", "999")
 	check(buildCUDA(t), "unknown error", true)
-}
-
-// The holder says what it holds and stays until its input ends.
-func TestHold(t *testing.T) {
-	released := 0
-	take := func(leave int64) (int64, func(), error) { return 100 - leave, func() { released++ }, nil }
-	in, feed, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error)
-	go func() { done <- hold(context.Background(), 30, in, out, take) }()
-	var held, left int64
-	if _, err := fmt.Fscanf(said, "held %d left %d\n", &held, &left); err != nil || held != 70 || left != 30 {
-		t.Errorf("want 70 and 30, got %d and %d, %v", held, left, err)
-	}
-	select {
-	case err := <-done:
-		t.Fatalf("ended before its input: %v", err)
-	default:
-	}
-	feed.Close()
-	if err := <-done; err != nil || released != 1 {
-		t.Errorf("got %v, released %d times", err, released)
-	}
-
-	// It also ends with its context, while the input stays open.
-	ctx, cancel := context.WithCancel(context.Background())
-	in, feed, _ = os.Pipe()
-	defer feed.Close()
-	go func() { done <- hold(ctx, 30, in, out, take) }()
-	cancel()
-	if err := <-done; err != nil || released != 2 {
-		t.Errorf("got %v, released %d times", err, released)
-	}
-	lost := errors.New("lost")
-	if err := hold(ctx, 0, in, out, func(int64) (int64, func(), error) { return 0, nil, lost }); !errors.Is(err, lost) {
-		t.Errorf("want %v, got %v", lost, err)
-	}
 }

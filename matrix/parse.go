@@ -209,27 +209,38 @@ func (r *specReader) hardwareItem(n ast.Node) (memtrix.Hardware, bool) {
 	}
 	before := len(r.errs)
 	var hw memtrix.Hardware
-	r.keys(n, "hardware", []string{"name", "vram"}, func(f field) {
+	r.keys(n, "hardware", []string{"name", "vram", "ram", "swap"}, func(f field) {
 		if f.key == "name" {
 			r.name(f.value, &hw.Name)
 			return
 		}
-		text, ok := r.word(f.value, "vram")
+		text, ok := r.word(f.value, f.key)
 		if !ok {
 			return
 		}
 		size, err := Size(text)
-		if err != nil {
-			r.fail(position(f.value), "vram %q: %v", shorten(text), err)
+		if f.key == "swap" && text == "0" {
+			size, err = 0, nil
 		}
-		hw.VRAM = size
+		if err != nil {
+			r.fail(position(f.value), "%s %q: %v", f.key, shorten(text), err)
+			return
+		}
+		switch f.key {
+		case "vram":
+			hw.VRAM = size
+		case "ram":
+			hw.RAM = size
+		case "swap":
+			hw.Swap = &size
+		}
 	})
 	if len(r.errs) > before {
 		return hw, false
 	}
 	switch {
-	case hw.Name == "" || hw.VRAM == 0:
-		r.fail(position(n), "hardware needs name: and vram:, or is as-is")
+	case hw.Name == "" || hw.VRAM == 0 && hw.RAM == 0 && hw.Swap == nil:
+		r.fail(position(n), "hardware needs name: and at least one of vram:, ram: and swap:, or is as-is")
 		return hw, false
 	case hw.Name == AsIs.Name:
 		r.fail(position(n), "the name as-is is the machine without changes; take another one")

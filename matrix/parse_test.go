@@ -157,7 +157,7 @@ func TestDocumentedExample(t *testing.T) {
 	if got, want := s.Workflows[2].File, "dir/my_workflow.json"; got != want {
 		t.Errorf("file: got %s, want %s", got, want)
 	}
-	if got, want := s.Hardware[1], (memtrix.Hardware{Name: "card-8g", VRAM: 8 << 30}); got != want {
+	if got, want := s.Hardware[1], (memtrix.Hardware{Name: "card-8g", VRAM: 8 << 30}); !reflect.DeepEqual(got, want) {
 		t.Errorf("hardware: got %+v, want %+v", got, want)
 	}
 	if got, want := string(s.Workflows[2].Set[1].Value), "1.0"; got != want {

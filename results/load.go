@@ -83,7 +83,7 @@ const trialQuery = `SELECT t.id, t.session, t.repeat, t.simulated, t.started, t.
 	t.argv, t.dir, t.expect, t.outcome, t.memory, t.how, t.phase, t.node_id, t.node_display, t.node_class, t.node_title,
 	t.requested_bytes, t.free_bytes, t.hidden_retries, t.message, t.evidence, t.advice,
 	t.exit_asked, t.exit_status, t.exit_signal, t.exit_by_signal, t.warnings,
-	c.settings, c.hardware, c.vram, c.probe,
+	c.settings, c.hardware, c.vram, c.ram, c.swap, c.probe,
 	v.name, v.target, v.dir, v.python, v.release, v."commit", v.dirty, v.packages,
 	f.name, f.source, f.hash, f.graph, f.vary, f.stand_ins,
 	e.facts
@@ -115,7 +115,7 @@ func scanTrial(row scanner) (*memtrix.Trial, error) {
 		fromJSON(&t.Argv), &t.Dir, &t.Expect, &o.Kind, &memory, &how, &phase, &node[0], &node[1], &node[2], &node[3],
 		&o.Requested, &o.Free, &o.HiddenRetries, &o.Message, fromJSON(&o.Evidence), fromJSON(&o.Advice),
 		&t.Exit.Asked, &t.Exit.Status, &t.Exit.Signal, &t.Exit.BySignal, fromJSON(&t.Warnings),
-		fromJSON(&t.Cell.Settings), &t.Cell.Hardware.Name, &t.Cell.Hardware.VRAM, &t.Cell.Probe,
+		fromJSON(&t.Cell.Settings), &t.Cell.Hardware.Name, &t.Cell.Hardware.VRAM, &t.Cell.Hardware.RAM, &t.Cell.Hardware.Swap, &t.Cell.Probe,
 		&v.Name, &v.Target, &v.Dir, &v.Python, &v.Release, &v.Commit, fromJSON(&v.Dirty), fromJSON(&v.Packages),
 		&f.Name, &f.Source, &f.Hash, fromJSON(&f.Graph), fromJSON(&f.Vary), fromJSON(&f.StandIns),
 		fromJSON(&t.Environment))

@@ -146,8 +146,8 @@ func (w *writer) workflow(f memtrix.Workflow) (id int64) {
 }
 
 func (w *writer) cell(c memtrix.Cell) {
-	w.exec(`INSERT OR IGNORE INTO cells (id, series, version, workflow, settings, hardware, vram, probe) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.ID(), c.Series(), versionIdentity(c.Version), c.Workflow.Hash, w.json(c.Settings), c.Hardware.Name, c.Hardware.VRAM, c.Probe)
+	w.exec(`INSERT OR IGNORE INTO cells (id, series, version, workflow, settings, hardware, vram, ram, swap, probe) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		c.ID(), c.Series(), versionIdentity(c.Version), c.Workflow.Hash, w.json(c.Settings), c.Hardware.Name, c.Hardware.VRAM, c.Hardware.RAM, c.Hardware.Swap, c.Probe)
 }
 
 // trialColumns are in the order of trial() and of scanTrial.

@@ -26,7 +26,7 @@ func fullTrial(session int64) *memtrix.Trial {
 				Release: "0.29.0", Commit: "a8c44f9b", Dirty: []string{"nodes.py"}, Packages: map[string]string{"torch": "2.11.0+cu130"},
 			},
 			Settings: memtrix.Settings{"dynamic-vram": "off", "vram-mode": "low"},
-			Hardware: memtrix.Hardware{Name: "8gib", VRAM: 8 << 30},
+			Hardware: memtrix.Hardware{Name: "8gib", VRAM: 8 << 30, RAM: 16 << 30, Swap: ptr(int64(4 << 30))},
 			Workflow: memtrix.Workflow{
 				Name: "sdxl", Source: "built-in", Hash: "abc",
 				Graph: map[string]memtrix.GraphNode{"5": {

@@ -64,6 +64,7 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 		Series:   t.trial.Series,
 		Platform: runtime.GOOS,
 		Nodes:    map[string]string{},
+		Cgroup:   t.cgroup(),
 	}
 	for id, n := range t.trial.Cell.Workflow.Graph {
 		e.Nodes[id] = n.ClassType
@@ -81,6 +82,22 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 		e.DoError = err.Error()
 	}
 	return e
+}
+
+// cgroup is what the kernel counted for the trial's memory group, nil where it
+// had none.
+func (t *trialRun) cgroup() *diagnosis.Cgroup {
+	u, ok := t.machine.Usage()
+	if !ok {
+		return nil
+	}
+	value := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	return &diagnosis.Cgroup{Max: value(u.Limit), MaxEvents: value(u.AtLimit), OOMKills: value(u.Kills)}
 }
 
 func hasEnded(i memtrix.Instance) bool {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/hardware"
 	"memtrix/recorders"
 )
 
@@ -74,6 +75,10 @@ type Runner struct {
 	// Gate waits until the card is empty and gives what is used on it before the
 	// server starts, or nil where there is no card.
 	Gate func(ctx context.Context, limit time.Duration) (used *int64, err error)
+
+	// Machine makes a machine of another size for one trial, nil for the machine
+	// as it is.
+	Machine func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error)
 
 	environments map[string]memtrix.Environment
 	prepared     map[string]error

@@ -11,6 +11,7 @@ import (
 
 	"memtrix"
 	"memtrix/diagnosis"
+	"memtrix/hardware"
 	"memtrix/recorders"
 )
 
@@ -25,6 +26,7 @@ type trialRun struct {
 	sampler *recorders.Sampler
 	kernel  *kernelPeaks
 
+	machine  *hardware.Machine
 	instance memtrix.Instance
 	marks    marks
 	// waited is the time spent on the server's start, its prompts, the settle
@@ -62,6 +64,10 @@ func (t *trialRun) run(ctx context.Context) error {
 	if err != nil {
 		return t.failure(ctx, err)
 	}
+	if baseline, err = t.makeMachine(ctx, baseline); err != nil {
+		return t.failure(ctx, err)
+	}
+	defer t.machine.Release()
 	if err := t.makeDir(); err != nil {
 		return t.failure(ctx, err)
 	}
@@ -94,6 +100,37 @@ func (t *trialRun) gate(ctx context.Context) (*int64, error) {
 	}
 	return used, nil
 }
+
+// makeMachine makes the machine that the cell asks for and checks it: what its
+// holder has on the card counts as the baseline.
+func (t *trialRun) makeMachine(ctx context.Context, baseline *int64) (*int64, error) {
+	h := t.trial.Cell.Hardware
+	if t.r.Machine == nil || t.trial.Simulated {
+		return baseline, nil
+	}
+	var err error
+	t.wait(func() {
+		t.machine, err = t.r.Machine(ctx, h, fmt.Sprintf("memtrix-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	})
+	if err != nil || h.VRAM == 0 {
+		return baseline, err
+	}
+	if t.r.Card == nil {
+		return nil, fmt.Errorf("hardware %s: this machine has no card to be made small", h.Name)
+	}
+	m, err := t.r.Card.Memory()
+	if err != nil {
+		return nil, fmt.Errorf("hardware %s: look at the card: %w", h.Name, err)
+	}
+	if m.Free > h.VRAM+freeWithin || m.Free < h.VRAM-freeWithin {
+		return nil, fmt.Errorf("hardware %s: %d MiB are free on the card instead of %d: somebody else moves on it", h.Name, m.Free>>20, h.VRAM>>20)
+	}
+	return &m.Used, nil
+}
+
+// freeWithin is how far the free memory of a card made small may be from what was
+// asked for: drivers round to blocks of 2 MiB and keep some for themselves.
+const freeWithin = 64 << 20
 
 // makeDir makes the trial's folder, with a number when the name is taken: what
 // an interrupted trial left is kept.
@@ -138,6 +175,7 @@ func (t *trialRun) job() memtrix.Job {
 		Argv:        t.trial.Argv,
 		Extra:       t.opts.Extra,
 		Env:         t.opts.Env,
+		Prefix:      t.machine.Prefix(),
 		Dir:         t.trial.Dir,
 		Models:      t.opts.Models,
 		CustomNodes: t.opts.CustomNodes,

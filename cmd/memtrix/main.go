@@ -40,14 +40,15 @@ const (
 )
 
 type cli struct {
-	Run     runCmd     `cmd:"" help:"Run a matrix: a spec, or a first look at one ComfyUI and one workflow."`
-	Plan    planCmd    `cmd:"" help:"Show what a spec would run, with the flags of each cell, and what cannot be run and why."`
-	Init    initCmd    `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
-	Report  reportCmd  `cmd:"" help:"Show a session again: table, timelines, heat map."`
-	Demo    demoCmd    `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
-	Standin standinCmd `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
-	Sim     simCmd     `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
-	Ballast ballastCmd `cmd:"" hidden:"" help:"Hold the card's memory but for a rest, until standard input closes."`
+	Run     runCmd        `cmd:"" help:"Run a matrix: a spec, or a first look at one ComfyUI and one workflow."`
+	Plan    planCmd       `cmd:"" help:"Show what a spec would run, with the flags of each cell, and what cannot be run and why."`
+	Init    initCmd       `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
+	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
+	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
+	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
+	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
+	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`
+	Enter   enterGroupCmd `cmd:"" name:"enter-group" hidden:"" passthrough:"" help:"Become a command in a memory group (started by memtrix itself)."`
 }
 
 // app is what every command is given.

@@ -107,6 +107,11 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 		Dir:         db.Dir(),
 		Environment: environmentOf(spec),
 	}
+	if self, err := os.Executable(); err == nil {
+		r.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
+			return hardware.Make(ctx, self, h, name)
+		}
+	}
 	// Where there is no card there is nothing to wait for and nothing to read.
 	if card, err := nvidia.Open(lookup(spec.Env)); err == nil {
 		defer card.Close()

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
 	"os/signal"
+	"syscall"
 
 	"memtrix/hardware"
 	"memtrix/internal/comfysim"
-	"memtrix/matrix"
 )
 
 // simCmd is the simulated ComfyUI as a child process.
@@ -22,20 +26,42 @@ func (c *simCmd) Run(a *app) error {
 	return nil
 }
 
-// ballastCmd makes a big card act as a small one: it takes all memory of the
-// card but for a rest, and holds it until its standard input is closed. Other
-// programs then see that rest as free; the card's total stays what it is.
-type ballastCmd struct {
-	Leave string `arg:"" help:"How much to leave free, e.g. 8GiB."`
+// keeperCmd holds what makes a machine a small one, until its standard input is
+// closed; memtrix starts it itself.
+type keeperCmd struct {
+	Ask string `arg:""`
 }
 
-func (c *ballastCmd) Run(a *app) error {
-	leave, err := matrix.Size(c.Leave)
-	if err != nil {
-		return usage{err}
-	}
-	if err := hardware.Hold(a.ctx, leave, a.stdin, a.stdout); err != nil {
+func (c *keeperCmd) Run(a *app) error {
+	// Ctrl-C is for memtrix; the keeper ends when its input does.
+	signal.Ignore(os.Interrupt)
+	if err := hardware.Keep(a.ctx, c.Ask, a.stdin, a.stdout); err != nil {
 		return cannot{err}
 	}
 	return nil
+}
+
+// enterGroupCmd becomes a command in a memory group: its process id stays, so
+// that whoever started it goes on with it.
+type enterGroupCmd struct {
+	Group string   `arg:""`
+	Args  []string `arg:"" passthrough:""`
+}
+
+func (c *enterGroupCmd) Run(a *app) error {
+	args := c.Args
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return usage{errors.New("no command")}
+	}
+	if err := (&hardware.Group{Path: c.Group}).Enter(); err != nil {
+		return cannot{err}
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return cannot{err}
+	}
+	return cannot{fmt.Errorf("start %s: %w", path, syscall.Exec(path, args, os.Environ()))}
 }
