@@ -3,6 +3,7 @@ package memtrix
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,17 +51,25 @@ var SettingDefs = []SettingDef{
 	{Name: "smart-memory", Words: []string{"on", "off"}, Default: "on", Doc: "keep models loaded between prompts"},
 	{Name: "cache", Words: []string{"classic", "none", "ram", "high-ram"}, Doc: "what the node cache keeps"},
 	{Name: "cache-lru", Number: "entries", Doc: "node cache of that many entries"},
-	{Name: "cache-ram", Number: "GB of RAM kept free", Doc: "node cache under RAM pressure"},
+	{Name: "cache-ram", Words: []string{"off"}, Number: "GB of RAM kept free", Doc: "node cache under RAM pressure"},
 	{Name: "reserve-vram", Number: "GB", Doc: "VRAM left to other programs"},
 	{Name: "vram-headroom", Number: "GB", Doc: "VRAM kept really free under dynamic VRAM"},
 	{Name: "cuda-malloc", Words: []string{"on", "off"}, Doc: "the driver's asynchronous allocator instead of torch's own"},
 	{Name: "mmap", Words: []string{"on", "off"}, Default: "on", Doc: "map model files instead of reading them"},
 	{Name: "fast-disk", Words: []string{"on", "off"}, Doc: "stream offloaded weights from disk"},
 	{Name: "cpu-vae", Words: []string{"on", "off"}, Default: "off", Doc: "run the VAE on the CPU"},
-	{Name: "attention", Words: []string{"pytorch", "split", "quad", "sage", "flash", "xformers"}, Doc: "the attention implementation"},
+	{Name: "attention", Words: []string{"pytorch", "split", "quad", "sage", "flash", "xformers", "ck"}, Doc: "the attention implementation"},
 	{Name: "unet-dtype", Words: []string{"fp32", "fp64", "bf16", "fp16", "fp8_e4m3fn", "fp8_e5m2", "fp8_e8m0fnu"}, Doc: "dtype of the diffusion model's weights"},
 	{Name: "vae-dtype", Words: []string{"fp16", "fp32", "bf16"}, Doc: "dtype of the VAE"},
 	{Name: "text-encoder-dtype", Words: []string{"fp8_e4m3fn", "fp8_e5m2", "fp16", "fp32", "bf16"}, Doc: "dtype of the text encoder"},
+	{Name: "force-fp", Words: []string{"fp16", "fp32"}, Doc: "one dtype for all that does not ask for another"},
+	{Name: "intermediates", Words: []string{"fp32", "fp16"}, Default: "fp32", Doc: "dtype of what nodes hand to one another"},
+	{Name: "upcast-attention", Words: []string{"on", "off"}, Doc: "attention in fp32 whatever the model asks for; off: never"},
+	{Name: "deterministic", Words: []string{"on", "off"}, Default: "off", Doc: "slower, repeatable algorithms of torch"},
+	{Name: "fp16-accumulation", Words: []string{"on", "off"}, Default: "off", Doc: "matrices of fp16 are summed up in fp16"},
+	{Name: "fp8-matrix-mult", Words: []string{"on", "off"}, Default: "off", Doc: "matrices of fp8 are multiplied in fp8"},
+	{Name: "cublas-ops", Words: []string{"on", "off"}, Default: "off", Doc: "the package cublas_ops for linear layers"},
+	{Name: "autotune", Words: []string{"on", "off"}, Default: "off", Doc: "cuDNN tries algorithms out before it chooses"},
 }
 
 // Setting finds an intent by name.
@@ -78,7 +87,9 @@ func (d SettingDef) Check(value string) error {
 		return nil
 	}
 	if d.Number != "" {
-		if n, err := strconv.ParseFloat(value, 64); err == nil && n >= 0 {
+		// Python knows neither 0x1p2 nor what to do with inf.
+		n, err := strconv.ParseFloat(value, 64)
+		if err == nil && n >= 0 && !math.IsInf(n, 0) && !strings.ContainsAny(value, "xX") {
 			return nil
 		}
 	}

@@ -18,6 +18,9 @@ type translator struct {
 	release  release
 	known    map[string]bool
 	settings memtrix.Settings
+	// fast are features of --fast. They go into one flag: of two, the launcher
+	// would forget the first.
+	fast []string
 }
 
 // intent gives the flags for one value of one setting, or why the version cannot
@@ -45,6 +48,14 @@ func intents() map[string]intent {
 		"unet-dtype":         dtype("-unet"),
 		"vae-dtype":          dtype("-vae"),
 		"text-encoder-dtype": dtype("-text-enc"),
+		"force-fp":           forceFP,
+		"intermediates":      intermediates,
+		"upcast-attention":   upcastAttention,
+		"deterministic":      onSwitch("--deterministic"),
+		"fp16-accumulation":  fastFeature("fp16-accumulation", "fp16_accumulation"),
+		"fp8-matrix-mult":    fastFeature("fp8-matrix-mult", "fp8_matrix_mult"),
+		"cublas-ops":         fastFeature("cublas-ops", "cublas_ops"),
+		"autotune":           fastFeature("autotune", "autotune"),
 	}
 }
 
@@ -68,20 +79,11 @@ func (*Target) Argv(c memtrix.Cell) (argv []string, reason string) {
 		}
 		argv = append(argv, flags...)
 	}
-	return argv, ""
+	return append(argv, t.fastFlag()...), ""
 }
 
 func newTranslator(v memtrix.Version, s memtrix.Settings) *translator {
 	return &translator{version: v, release: parseRelease(v.Release), known: knownFlags(v), settings: s}
-}
-
-// knownFlags are the version's own, or today's where they could not be read and
-// for simulated versions.
-func knownFlags(v memtrix.Version) map[string]bool {
-	if v.Flags != nil {
-		return v.Flags
-	}
-	return todaysFlags()
 }
 
 // clash finds values that no version takes, and settings of which the launcher
@@ -102,14 +104,25 @@ func (t *translator) clash() string {
 			caches = append(caches, name+"="+value)
 		}
 	}
-	_, sized := t.settings["cache-ram"]
-	if sized && t.settings["cache"] == "ram" && len(caches) == 2 {
-		return ""
-	}
-	if len(caches) > 1 {
+	if len(caches) > 1 && !t.oneCache() {
 		return fmt.Sprintf("%s exclude one another: the node cache is of one kind", strings.Join(caches, " and "))
 	}
 	return ""
+}
+
+// oneCache: of the three settings about the node cache, two agree when one gives
+// the size of the other's kind, or only says which kind it is not.
+func (t *translator) oneCache() bool {
+	kind, kinded := t.settings["cache"]
+	size, sized := t.settings["cache-ram"]
+	_, listed := t.settings["cache-lru"]
+	switch {
+	case size == "off":
+		return kind != "ram" && !(kinded && listed)
+	case sized:
+		return kind == "ram" && !listed
+	}
+	return false
 }
 
 func (t *translator) cpu() bool { return t.settings["device"] == "cpu" }
@@ -179,6 +192,24 @@ func wholeNumber(setting, value string) (int, string) {
 	return n, ""
 }
 
+func forceFP(t *translator, value string) ([]string, string) {
+	return t.flag("--force-" + value)
+}
+
+func intermediates(t *translator, value string) ([]string, string) {
+	if value == "fp32" {
+		return nil, ""
+	}
+	return t.flag("--fp16-intermediates")
+}
+
+func upcastAttention(t *translator, value string) ([]string, string) {
+	if value == "off" {
+		return t.flag("--dont-upcast-attention")
+	}
+	return t.flag("--force-upcast-attention")
+}
+
 // cudaMalloc is asked for in words both ways: whether the driver's allocator is
 // the default depends on the card and on torch.
 func cudaMalloc(t *translator, value string) ([]string, string) {
@@ -192,7 +223,7 @@ func cudaMalloc(t *translator, value string) ([]string, string) {
 }
 
 func attention(t *translator, value string) ([]string, string) {
-	if t.cpu() && (value == "sage" || value == "flash" || value == "xformers") {
+	if t.cpu() && slices.Contains([]string{"sage", "flash", "ck", "xformers"}, value) {
 		return nil, needsGPU("attention", value)
 	}
 	switch value {
@@ -203,6 +234,8 @@ func attention(t *translator, value string) ([]string, string) {
 	case "xformers":
 		// There is no flag: what is installed is used.
 		return t.packaged("xformers", "")
+	case "ck":
+		return t.flag("--use-ck-attention")
 	case "pytorch":
 		return t.flag("--use-pytorch-cross-attention")
 	}

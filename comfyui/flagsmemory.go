@@ -35,10 +35,13 @@ func dynamicVRAM(t *translator, value string) ([]string, string) {
 		return nil, needsGPU("dynamic-vram", value)
 	case t.dynamicByDefault():
 		return t.dynamicDespiteMode()
-	case t.release.atLeast(0, 12, 0):
-		return t.flag("--fast=dynamic_vram")
+	case t.hasFeature("dynamic_vram"):
+		if mode := t.settings["vram-mode"]; mode == "high" || mode == "gpu-only" {
+			return nil, fmt.Sprintf("vram-mode=%s turns dynamic VRAM off in %s, and it cannot be forced", mode, t.name())
+		}
+		return t.feature("dynamic_vram")
 	}
-	return nil, t.lacks("dynamic VRAM", "0.16.0")
+	return nil, t.lacks("dynamic VRAM", "0.12.0 and is the default since 0.16.0")
 }
 
 // dynamicDespiteMode forces dynamic VRAM where a vram-mode would turn it off.
@@ -76,8 +79,8 @@ func pinnedMemory(t *translator, value string) ([]string, string) {
 		return nil, needsGPU("pinned-memory", value)
 	case t.pinnedByDefault():
 		return nil, ""
-	case t.release.atLeast(0, 3, 68):
-		return t.flag("--fast=pinned_memory")
+	case t.hasFeature("pinned_memory"):
+		return t.feature("pinned_memory")
 	}
 	return nil, t.lacks("pinned memory", "0.3.68")
 }
@@ -146,6 +149,13 @@ func cacheLRU(t *translator, value string) ([]string, string) {
 }
 
 func cacheRAM(t *translator, value string) ([]string, string) {
+	if value == "off" {
+		_, listed := t.settings["cache-lru"]
+		if t.settings["cache"] != "" || listed || !t.ramCacheByDefault() {
+			return nil, ""
+		}
+		return t.flag("--cache-classic")
+	}
 	if isZero(value) && !t.ramCacheByDefault() {
 		return nil, fmt.Sprintf("cache-ram=0 turns that cache off in %s; use cache=classic", t.name())
 	}

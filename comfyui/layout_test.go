@@ -37,7 +37,7 @@ func smallTree(t testing.TB) string {
 }
 
 func TestLayout(t *testing.T) {
-	all := releases(t)
+
 	for _, c := range []struct {
 		name, release string
 		packages      map[string]string
@@ -54,7 +54,7 @@ func TestLayout(t *testing.T) {
 			tree, cache, models := smallTree(t), t.TempDir(), filepath.Join(t.TempDir(), "more")
 			put(t, filepath.Join(models, "loras", "l"), "")
 			job := memtrix.Job{Dir: filepath.Join(t.TempDir(), "trial")}
-			job.Cell.Version = memtrix.Version{Name: c.release, Target: memtrix.TargetComfyUI, Dir: tree, Python: "python", Flags: all[c.release], Packages: c.packages}
+			job.Cell.Version = memtrix.Version{Name: c.release, Target: memtrix.TargetComfyUI, Dir: tree, Python: "python", Flags: version(t, c.release).Flags, Packages: c.packages}
 			if c.models {
 				job.Models = []string{models}
 			}
@@ -115,7 +115,7 @@ func TestCustomNodeErrors(t *testing.T) {
 		{"0.3.12", []string{"pack"}, "can only load all of them or none"},
 	} {
 		job := memtrix.Job{Dir: t.TempDir(), CustomNodes: c.nodes}
-		job.Cell.Version = memtrix.Version{Name: c.release, Dir: tree, Flags: releases(t)[c.release]}
+		job.Cell.Version = memtrix.Version{Name: c.release, Dir: tree, Flags: version(t, c.release).Flags}
 		_, err := (&Target{}).lay(job, 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: got %v, want %q in it", c.release, c.nodes, err, c.want)

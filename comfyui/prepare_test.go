@@ -25,7 +25,7 @@ func TestPrepare(t *testing.T) {
 	t.Setenv(fakeHome, home)
 	t.Setenv(goRace, "atexit_sleep_ms=0")
 	old := map[string]bool{}
-	for flag := range todaysFlags() {
+	for flag := range knownFlags(memtrix.Version{}) {
 		old[flag] = flag != "--quick-test-for-ci"
 	}
 	for _, c := range []struct {

@@ -124,6 +124,7 @@ func (t *Target) command(job memtrix.Job, l layout) ([]string, error) {
 	default:
 		argv = []string{v.Python, filepath.Join(v.Dir, "main.py")}
 	}
+	argv = append(slices.Clone(job.Prefix), argv...)
 	argv = append(argv, l.argv()...)
 	argv = append(argv, job.Argv...)
 	return append(argv, job.Extra...), nil
