@@ -29,7 +29,8 @@ type Version struct {
 	// Packages are the installed Python packages, name (lower case) to version.
 	Packages map[string]string `json:"packages,omitempty"`
 	// Flags are the launch flags that the version knows, "--lowvram" and so on,
-	// in no order. Nil when they could not be read.
+	// in no order, and of a flag that takes names from a list each of them
+	// ("--fast=autotune"). Nil when they could not be read.
 	Flags map[string]bool `json:"-"`
 }
 

@@ -1,3 +1,4 @@
+import enum
 import json
 import os
 import sys
@@ -30,7 +31,12 @@ def flags(tree):
     sys.argv = ["main.py"]
     sys.path.insert(0, tree)
     from comfy.cli_args import parser
-    return sorted({s for a in parser._actions for s in a.option_strings if s.startswith("--")})
+    known = {s for a in parser._actions for s in a.option_strings if s.startswith("--")}
+    # Features that a flag takes by name (--fast=autotune) come and go like flags.
+    for a in parser._actions:
+        if isinstance(a.type, type) and issubclass(a.type, enum.Enum):
+            known |= {"%s=%s" % (s, e.value) for s in a.option_strings for e in a.type}
+    return sorted(known)
 
 
 if sys.version_info >= (3, 9):
