@@ -14,7 +14,7 @@
 //	container, virtual-machine
 //	driver, cuda, gpu.N.name, gpu.N.uuid, gpu.N.vram.total, or gpu: why there is none
 //	models.filesystem, models.disk
-//	python.path, python.version, package.NAME
+//	python.path, python.version, package.NAME, package-hash.NAME
 //	env.NAME: variables in force that change what memory a server takes
 //	memtrix, go
 package environment
@@ -83,6 +83,9 @@ func (c *Capturer) Capture(ctx context.Context, in Input) memtrix.Environment {
 	c.addPython(ctx, e, in.Version.Python)
 	for name, version := range in.Version.Packages {
 		e["package."+name] = version
+	}
+	for name, sum := range in.Version.PackageHashes {
+		e["package-hash."+name] = sum
 	}
 	for _, pair := range in.Env {
 		if name, value, ok := strings.Cut(pair, "="); ok && matters(name) {

@@ -15,16 +15,22 @@ import (
 	"memtrix"
 )
 
-// deletedMark precedes tracked files that are gone, in Version.Dirty.
-const deletedMark = "deleted: "
+// Marks before names in Version.Dirty: of tracked files that are gone, and of
+// files that the source repository itself lacks.
+const (
+	deletedMark = "deleted: "
+	missingMark = "missing: "
+)
 
-// Missing lists the tracked files that are gone from a version's tree, such as
-// tokenizer data that was never fetched. The tree may still run, without them.
+// Missing lists the tracked files that a version's tree lacks, such as tokenizer
+// data that was never fetched. The tree may still run, without them.
 func Missing(v memtrix.Version) []string {
 	var files []string
 	for _, d := range v.Dirty {
-		if f, ok := strings.CutPrefix(d, deletedMark); ok {
-			files = append(files, f)
+		for _, mark := range []string{deletedMark, missingMark} {
+			if f, ok := strings.CutPrefix(d, mark); ok {
+				files = append(files, f)
+			}
 		}
 	}
 	return files

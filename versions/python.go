@@ -32,6 +32,10 @@ type answer struct {
 	Packages  map[string]string `json:"packages"`
 	Flags     []string          `json:"flags"`
 	FlagsFail string            `json:"flags_error"`
+	Contents  map[string]struct {
+		Hash    string   `json:"hash"`
+		Changed []string `json:"changed"`
+	} `json:"contents"`
 }
 
 // findPython gives the interpreter that most likely runs the tree, "" when there

@@ -3,8 +3,10 @@ package versions
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"memtrix"
 )
@@ -49,8 +51,35 @@ func fill(ctx context.Context, v *memtrix.Version) error {
 		// Nil flags are allowed: the target then goes by the release.
 		v.Flags, _ = scanFlags(v.Dir)
 	}
-	v.Commit, v.Dirty, err = commitOf(ctx, v.Dir)
-	return err
+	if v.Commit == "" { // a tree of the cache is known already
+		if v.Commit, v.Dirty, err = commitOf(ctx, v.Dir); err != nil {
+			return err
+		}
+	}
+	said.contents(v)
+	return nil
+}
+
+// maxChanged keeps a broken package from filling every table.
+const maxChanged = 20
+
+// contents notes the hashes of packages, and as dirty each file of them that is
+// not as it was installed.
+func (a answer) contents(v *memtrix.Version) {
+	for _, name := range slices.Sorted(maps.Keys(a.Contents)) {
+		if v.PackageHashes == nil {
+			v.PackageHashes = map[string]string{}
+		}
+		c := a.Contents[name]
+		v.PackageHashes[name] = c.Hash
+		for i, file := range c.Changed {
+			if i == maxChanged {
+				v.Dirty = append(v.Dirty, fmt.Sprintf("package %s: %d more", name, len(c.Changed)-i))
+				break
+			}
+			v.Dirty = append(v.Dirty, fmt.Sprintf("package %s: %s", name, file))
+		}
+	}
 }
 
 // nameOf names a version that nobody named.

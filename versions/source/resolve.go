@@ -179,7 +179,7 @@ type release struct {
 }
 
 func (r *Repo) findRelease(ctx context.Context, n Name) (Commit, error) {
-	all, err := r.Releases(ctx)
+	all, err := r.known(ctx)
 	if err != nil {
 		return Commit{}, err
 	}
@@ -200,7 +200,7 @@ func (r *Repo) released(ctx context.Context, x release) (Commit, error) {
 
 // findLatest counts releases down from the highest.
 func (r *Repo) findLatest(ctx context.Context, n Name) (Commit, error) {
-	all, err := r.Releases(ctx)
+	all, err := r.known(ctx)
 	if err != nil {
 		return Commit{}, err
 	}
@@ -217,13 +217,13 @@ const versionFile = "comfyui_version.py"
 
 var versionLine = regexp.MustCompile(`(?m)^__version__\s*=\s*["']([0-9]+(?:\.[0-9]+){2,3})["']`)
 
-// Releases lists the releases that the source has, the oldest first. A tag
+// known lists the releases that the source has, the oldest first. A tag
 // vX.Y.Z says which commit is a release; without one it is the commit of the
 // default branch, along first parents, that set the version file to it. On that
 // line the order of the numbers is the order of ancestry; dates are not in order
 // there. Releases made on branches of their own (tags only) go where their
 // numbers put them.
-func (r *Repo) Releases(ctx context.Context) ([]release, error) {
+func (r *Repo) known(ctx context.Context) ([]release, error) {
 	if r.releases != nil {
 		return r.releases, nil
 	}
@@ -301,7 +301,7 @@ func (r *Repo) releasesOfTags(ctx context.Context, into map[string]string) error
 
 // Names lists the releases' names, the oldest first.
 func (r *Repo) Names(ctx context.Context) ([]string, error) {
-	all, err := r.Releases(ctx)
+	all, err := r.known(ctx)
 	names := make([]string, len(all))
 	for i, x := range all {
 		names[i] = x.name

@@ -1,0 +1,174 @@
+package pyenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"memtrix/versions/child"
+)
+
+// tool installs packages.
+type tool interface {
+	name() string
+	install(ctx context.Context, p plan, dir string, say func(string)) error
+}
+
+// choose takes uv where there is one.
+func (b *Builder) choose() (tool, error) {
+	look := b.LookPath
+	if look == nil {
+		look = exec.LookPath
+	}
+	if path, err := look("uv"); err == nil {
+		return uv{path}, nil
+	}
+	return pip{}, nil
+}
+
+type uv struct{ path string }
+
+func (uv) name() string { return "uv" }
+
+func (u uv) install(ctx context.Context, p plan, dir string, say func(string)) error {
+	env := environ(os.Environ())
+	venv := []string{u.path, "venv", "--quiet", "--no-project", "--no-python-downloads", "--python", p.python.Path, dir}
+	if _, err := child.Run(ctx, child.Command{Argv: venv, Dir: filepath.Dir(dir), Env: env}); err != nil {
+		return fmt.Errorf("make it: %w", err)
+	}
+	files, err := writeFiles(p, dir)
+	if err != nil {
+		return err
+	}
+	argv := []string{u.path, "pip", "install", "--python", interpreter(dir), "-r", files.requirements}
+	if files.overrides != "" {
+		argv = append(argv, "--override", files.overrides)
+	}
+	if !p.req.Before.IsZero() {
+		argv = append(argv, "--exclude-newer", p.req.Before.UTC().Format(time.RFC3339))
+	}
+	if p.req.Wheels != "" {
+		argv = append(argv, "--no-index", "--find-links", p.req.Wheels)
+	}
+	_, err = child.Run(ctx, child.Command{Argv: argv, Dir: dir, Env: env, Say: told(say), Progress: true})
+	return explain(err, p.req)
+}
+
+type pip struct{}
+
+func (pip) name() string { return "pip" }
+
+func (pip) install(ctx context.Context, p plan, dir string, say func(string)) error {
+	env := environ(os.Environ())
+	say("without uv an environment is a full copy of all packages (about 6 GB with CUDA)")
+	venv := []string{p.python.Path, "-m", "venv", dir}
+	if _, err := child.Run(ctx, child.Command{Argv: venv, Dir: filepath.Dir(dir), Env: env, Progress: true}); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("make it: %w\nInstall uv, or what this Python lacks (on Debian: python3-venv)", err)
+	}
+	files, err := writeFiles(p, dir)
+	if err != nil {
+		return err
+	}
+	argv := []string{interpreter(dir), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "-r", files.requirements}
+	if !p.req.Before.IsZero() {
+		// pip has it since 26.0; an older one is made newer by its own command.
+		argv = append(argv, "--uploaded-prior-to", p.req.Before.UTC().Format(time.RFC3339))
+	}
+	if p.req.Wheels != "" {
+		argv = append(argv, "--no-index", "--find-links", p.req.Wheels)
+	}
+	_, err = child.Run(ctx, child.Command{Argv: argv, Dir: dir, Env: env, Say: told(say), Progress: true})
+	if failed := (*child.Error)(nil); errors.As(err, &failed) && strings.Contains(failed.Text(), "no such option: --uploaded-prior-to") {
+		return errors.New("packages: as-of-date needs uv, or a Python with pip 26 or newer")
+	}
+	return explain(err, p.req)
+}
+
+type files struct{ requirements, overrides string }
+
+// writeFiles leaves in the environment what it was made of.
+func writeFiles(p plan, dir string) (files, error) {
+	f := files{requirements: filepath.Join(dir, "memtrix-requirements.txt")}
+	if err := os.WriteFile(f.requirements, []byte(strings.Join(p.lines, "\n")+"\n"), 0o644); err != nil {
+		return f, err
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(p.req.Overrides)) {
+		line := Override(name, p.req.Overrides[name])
+		if line == "" {
+			// Never true, so that no other package brings it in either.
+			line = name + "; sys_platform == 'none'"
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) == 0 {
+		return f, nil
+	}
+	f.overrides = filepath.Join(dir, "memtrix-overrides.txt")
+	return f, os.WriteFile(f.overrides, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
+}
+
+// environ drops what would lead the tools to another environment.
+func environ(base []string) []string {
+	var env []string
+	for _, kv := range base {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PYTHON", "UV_SYSTEM_PYTHON",
+			"UV_PROJECT_ENVIRONMENT", "UV_EXCLUDE_NEWER", "UV_OVERRIDE", "UV_CONSTRAINT",
+			"PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_REQUIRE_VIRTUALENV", "PIP_CONSTRAINT":
+		default:
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// told passes on what people want to see of a tool's lines.
+func told(say func(string)) func(string) {
+	last := ""
+	return func(line string) {
+		line = strings.TrimSpace(line)
+		for _, sign := range []string{"+ ", "Requirement already", "Using cached", "Using Python", "warning: ", "[notice]"} {
+			if strings.HasPrefix(line, sign) {
+				return
+			}
+		}
+		if line == last || strings.HasPrefix(line, "Looking in") {
+			return
+		}
+		last = line
+		say(line)
+	}
+}
+
+// explain adds to a tool's failure what a person can do.
+func explain(err error, r Request) error {
+	var failed *child.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	text := strings.ToLower(failed.Text())
+	for _, sign := range []string{"failed to fetch", "dns error", "connection", "network", "temporarily", "timed out", "offline", "name resolution"} {
+		if strings.Contains(text, sign) {
+			return fmt.Errorf("%w\nThe package index cannot be reached. Packages can also come from a folder (wheels: DIR), or from an environment that is there (python: and packages: keep)", err)
+		}
+	}
+	if strings.Contains(text, "no solution found") || strings.Contains(text, "resolutionimpossible") || strings.Contains(text, "no matching distribution") {
+		where := "the package index"
+		if r.Wheels != "" {
+			where = r.Wheels
+		}
+		return fmt.Errorf("%w\nThe requirements cannot be met together from %s: change overrides:, packages: or python:", err, where)
+	}
+	return err
+}
