@@ -81,10 +81,13 @@ const (
 
 // PlannedCell is a cell with what the plan decided about it.
 type PlannedCell struct {
-	Cell    Cell
-	Status  Status
-	Reason  string   // why it does not run
-	Argv    []string // launch flags that the settings become on this version
+	Cell   Cell
+	Status Status
+	Reason string   // why it does not run
+	Argv   []string // launch flags that the settings become on this version
+	// Notes are what a person should know before it runs, e.g. that a setting
+	// will have no effect beside another.
+	Notes   []string
 	Repeats int
 	// Seconds is how long one trial of the cell is expected to take, all in
 	// all; a guess where it never ran.

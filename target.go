@@ -68,6 +68,19 @@ type Instance interface {
 	Stop(ctx context.Context) Exit
 }
 
+// Checker is an Instance that can tell which of its cell's settings the server
+// denies.
+type Checker interface {
+	// NotInForce gives a reason for each setting that was asked for and that the
+	// server itself says is not in force, as far as it can be told by now: of
+	// models only after they were loaded. It may wait a moment for the server's
+	// words.
+	NotInForce(ctx context.Context) []string
+	// Facts are what the server said about itself so far, for the trial's
+	// environment.
+	Facts() Environment
+}
+
 // ErrUnsupported is returned by targets that cannot do what was asked.
 var ErrUnsupported = errors.New("not supported by this target")
 

@@ -26,13 +26,19 @@ type Instance struct {
 	client  *client
 	talk    *talk // set once it is ready
 
+	saying sync.Mutex
+	banner Banner
+
 	emitting sync.Mutex
 	stopping sync.Once
 	exit     memtrix.Exit
 	fileErr  error
 }
 
-var _ memtrix.Instance = (*Instance)(nil)
+var (
+	_ memtrix.Instance = (*Instance)(nil)
+	_ memtrix.Checker  = (*Instance)(nil)
+)
 
 func (i *Instance) now() time.Duration { return time.Since(i.job.Epoch) }
 
@@ -44,10 +50,61 @@ func (i *Instance) emit(e memtrix.Event) {
 	}
 }
 
+// line takes note of what the server says about itself and passes it on.
+func (i *Instance) line(l memtrix.LogLine) {
+	i.saying.Lock()
+	i.banner.read(l.Text)
+	i.saying.Unlock()
+	if i.job.Log != nil {
+		i.job.Log(l)
+	}
+}
+
+// Banner is what the server has said about itself so far.
+func (i *Instance) Banner() Banner {
+	i.saying.Lock()
+	defer i.saying.Unlock()
+	return i.banner
+}
+
+// Facts are the banner as facts of the trial's environment.
+func (i *Instance) Facts() memtrix.Environment { return i.Banner().Facts() }
+
+// bannerWait is how long a line that should be there may take: the node cache is
+// made by a thread that starts beside the server, and pipes have a length.
+const bannerWait = 2 * time.Second
+
+// NotInForce holds the settings of the trial against what the server said.
+func (i *Instance) NotInForce(ctx context.Context) []string {
+	v, s := i.job.Cell.Version, i.job.Cell.Settings
+	var stats Stats
+	if i.Banner().Device == "" && len(s) > 0 {
+		// What it said may have been switched off with --verbose. No answer is
+		// as good as none asked for.
+		stats, _ = i.client.systemStats(ctx)
+	}
+	late := time.After(bannerWait)
+	for {
+		reasons := NotInForce(s, v.Release, i.Banner(), stats)
+		if len(reasons) == 0 {
+			return nil
+		}
+		select {
+		case <-late:
+			return reasons
+		case <-i.process.exited:
+			return reasons
+		case <-ctx.Done():
+			return reasons
+		case <-time.After(readyPoll):
+		}
+	}
+}
+
 // start opens the raw files and starts the process.
 func (i *Instance) start(env []string) error {
 	var err error
-	if i.log, err = newLogWriter(i.layout.dir, i.now, i.job.Log); err != nil {
+	if i.log, err = newLogWriter(i.layout.dir, i.now, i.line); err != nil {
 		return err
 	}
 	if i.record, err = newRecorder(i.layout.dir); err != nil {

@@ -16,6 +16,7 @@ import (
 var specKeys = []string{
 	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free",
 	"interval", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes",
+	"source", "packages", "overrides", "wheels", "python",
 }
 
 // Parse reads a spec. file is its name for messages and for resolving relative
@@ -39,6 +40,8 @@ func Parse(file string, data []byte) (*Spec, error) {
 type specReader struct {
 	reader
 	spec *Spec
+	// defaults of versions, from the top of the spec.
+	defaults VersionEntry
 }
 
 func (r *specReader) root(root ast.Node) {
@@ -58,6 +61,7 @@ func (r *specReader) root(root ast.Node) {
 			r.fail(position(root), "the spec has no %s:", must)
 		}
 	}
+	s.applyDefaults(r.defaults)
 	if !seen["settings"] {
 		s.Settings = FirstLookSettings("gpu")
 	}
@@ -99,7 +103,7 @@ func (r *specReader) field(f field) {
 	case "expect":
 		r.expect(f.value)
 	case "args":
-		s.Args = r.words(f.value, "args")
+		s.Args, s.argsPos = r.words(f.value, "args"), f.at
 	case "env":
 		s.Env = r.env(f.value)
 	case "models":
@@ -108,6 +112,8 @@ func (r *specReader) field(f field) {
 		}
 	case "custom-nodes":
 		s.CustomNodes = r.customNodes(f.value)
+	default:
+		r.versionDefault(f, &r.defaults)
 	}
 }
 

@@ -22,6 +22,12 @@ type World struct {
 	// Argv turns a cell's settings into launch flags; a reason says why the cell
 	// cannot be reached (see memtrix.Target).
 	Argv func(memtrix.Cell) (argv []string, reason string)
+	// Notes says what a person should know about a cell that can run, e.g. that a
+	// setting will have no effect. Nil: nothing.
+	Notes func(memtrix.Cell) []string
+	// Args says what is doubtful about raw launch flags on a version, once for
+	// each version. Nil: nothing.
+	Args func(v memtrix.Version, args []string) []string
 	// Last gives the last trial of a cell in the store. Nil: nothing is stored.
 	Last func(cellID string) (LastTrial, bool)
 	// Seconds guesses the time of a trial of a cell where nothing comparable ran
@@ -50,6 +56,7 @@ func (s *Spec) Plan(w World) (*memtrix.Plan, error) {
 		p.errs.sort()
 		return nil, p.errs
 	}
+	p.args(versions)
 	p.control(versions, workflows)
 	p.cells(versions, workflows)
 	p.expect()
@@ -126,6 +133,8 @@ func (e VersionEntry) label() string {
 		return e.Name
 	case e.Sim != "":
 		return e.Sim
+	case e.Version != "":
+		return e.Version
 	}
 	return e.Path
 }
@@ -200,6 +209,22 @@ func (p *planner) checkNames(versions []memtrix.Version, workflows []memtrix.Wor
 		}
 		if e.Workflow != "" && !slices.Contains(flows, e.Workflow) {
 			p.fail(e.workflowPos, nil, "expect: no workflow is called %q%s", e.Workflow, suggest(e.Workflow, flows))
+		}
+	}
+}
+
+// args warns about raw launch flags, each thing once.
+func (p *planner) args(versions []memtrix.Version) {
+	if p.world.Args == nil || len(p.spec.Args) == 0 {
+		return
+	}
+	said := map[string]bool{}
+	for _, v := range versions {
+		for _, warning := range p.world.Args(v, p.spec.Args) {
+			if !said[warning] {
+				said[warning] = true
+				p.warn(p.spec.argsPos, "args: %s", warning)
+			}
 		}
 	}
 }
@@ -284,6 +309,8 @@ func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 	}
 	if cell.Reason != "" {
 		cell.Status, cell.Argv = memtrix.StatusNotApplicable, nil
+	} else if p.world.Notes != nil {
+		cell.Notes = p.world.Notes(c)
 	}
 	p.index[id] = len(p.out)
 	p.out = append(p.out, cell)

@@ -57,21 +57,33 @@ type Spec struct {
 	Warnings Errors
 
 	controlPos  pos
+	argsPos     pos
 	settingsPos pos
 }
 
-// VersionEntry names one version. Path or Sim is set, never both. Paths are
-// resolved: relative ones against the spec's folder, ~ against the home folder.
+// VersionEntry names one version: Version, Path or Sim is set, never two. Paths
+// are resolved: relative ones against the spec's folder, ~ against the home folder.
 type VersionEntry struct {
+	// Version is a release, a commit, a branch, "pr:N", "latest" or "latest~N".
+	Version string
 	// Path is the folder of a ComfyUI tree.
 	Path string
 	// Sim is the release that internal/comfysim should act as.
 	Sim string
-	// Name is the person's own name for it, "" for what the tree says.
+	// Name is the person's own name for it, "" for what the version says.
 	Name string
-	// Python is the interpreter, "" for the one that belongs to the tree. A word
-	// without a slash is looked for on PATH.
+	// Python is the interpreter, "" for one that is found. A word without a slash
+	// is looked for on PATH.
 	Python string
+	// Source is the git URL or local repository of Version, "" for the official
+	// one.
+	Source string
+	// Packages is required, as-of-date or keep; "" is what fits.
+	Packages string
+	// Overrides are packages in another version than required.
+	Overrides map[string]string
+	// Wheels is the folder with all packages, "" for the package index.
+	Wheels string
 
 	pos pos
 }

@@ -29,6 +29,7 @@ type cellJSON struct {
 	Argv     []string            `json:"argv"`
 	Status   memtrix.Status      `json:"status"`
 	Reason   string              `json:"reason,omitempty"`
+	Notes    []string            `json:"notes,omitempty"`
 	Repeats  int                 `json:"repeats,omitempty"`
 	Expect   memtrix.OutcomeKind `json:"expect,omitempty"`
 	Control  bool                `json:"control,omitempty"`
@@ -149,7 +150,7 @@ func newCellJSON(p memtrix.PlannedCell) cellJSON {
 		ID: c.ID(), Series: c.Series(),
 		Version: c.Version.Name, Commit: c.Version.Commit, Workflow: c.Workflow.Name, Hardware: c.Hardware.Name,
 		Settings: present(c.Settings), Argv: append([]string{}, p.Argv...),
-		Status: p.Status, Reason: p.Reason, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
+		Status: p.Status, Reason: p.Reason, Notes: p.Notes, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
 	}
 }
 

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -49,7 +50,33 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)
+	t.inForce()
 	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()
+}
+
+// inForce makes a trial whose settings the server denied what it is, whatever else
+// its short life looks like, and adds the server's words to its environment.
+func (t *trialRun) inForce() {
+	if c, ok := t.instance.(memtrix.Checker); ok {
+		facts := c.Facts()
+		if len(facts) == 0 && t.evidence.Ready && len(t.trial.Cell.Settings) > 0 {
+			t.warn("the server said nothing about itself: whether settings are in force is not known")
+		}
+		env := maps.Clone(t.trial.Environment)
+		if env == nil {
+			env = memtrix.Environment{}
+		}
+		maps.Copy(env, facts)
+		t.trial.Environment = env
+	}
+	o := &t.trial.Outcome
+	if len(t.denied) == 0 || o.Kind == memtrix.Interrupted {
+		return
+	}
+	*o = memtrix.Outcome{
+		Kind: memtrix.NotInForce, Memory: memtrix.MemoryNone, HiddenRetries: o.HiddenRetries,
+		Message: strings.Join(t.denied, "; "), Evidence: t.denied,
+	}
 }
 
 // gather puts together what is known about how the trial went.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"memtrix"
@@ -139,8 +140,9 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 		}
 		return fail(t, memtrix.StartupFailure, err)
 	}
-	t.Environment = r.environment(ctx, t.Cell.Version)
 	for try := 1; ; try++ {
+		t.Environment = r.environment(ctx, t.Cell.Version)
+		t.Warnings = slices.Clone(w.cell.Notes)
 		run := newTrialRun(r, target, t)
 		err := run.run(ctx)
 		if try == tries || !errors.Is(err, memtrix.ErrAgain) {
@@ -161,7 +163,7 @@ const tries = 3
 func clearTrial(t *memtrix.Trial) {
 	*t = memtrix.Trial{
 		Session: t.Session, Cell: t.Cell, Repeat: t.Repeat, Argv: t.Argv, Expect: t.Expect,
-		Started: t.Started, Environment: t.Environment, Simulated: t.Simulated,
+		Started: t.Started, Simulated: t.Simulated,
 	}
 }
 

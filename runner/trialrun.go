@@ -28,7 +28,9 @@ type trialRun struct {
 
 	machine  *hardware.Machine
 	instance memtrix.Instance
-	marks    marks
+	// denied are settings that the server says are not in force.
+	denied []string
+	marks  marks
 	// waited is the time spent on the server's start, its prompts, the settle
 	// time and its way out since begun; the rest of a trial is memtrix's own.
 	begun  time.Time
@@ -215,6 +217,9 @@ func (t *trialRun) work(ctx context.Context) error {
 	if err := t.awaitReady(ctx); err != nil {
 		return err
 	}
+	if t.check(ctx) {
+		return nil
+	}
 	for n := 1; n <= t.opts.Prompts; n++ {
 		result, err := t.prompt(ctx, n)
 		if err != nil {
@@ -224,6 +229,10 @@ func (t *trialRun) work(ctx context.Context) error {
 			// What a server does after a failure is a question of its own.
 			return nil
 		}
+		// Of dtypes the server tells when it loads models.
+		if n == 1 && t.check(ctx) {
+			return nil
+		}
 	}
 	t.marks.settle = t.now()
 	t.kernel.boundary(t.marks.settle)
@@ -231,6 +240,17 @@ func (t *trialRun) work(ctx context.Context) error {
 	t.wait(func() { err = t.settle(ctx, t.opts.Rest, t.opts.Free, t.opts.Timeouts.Free) })
 	t.marks.settled = t.now()
 	return err
+}
+
+// check asks the server whether the cell's settings are in force. One that is not
+// ends the trial: what would be measured is another cell.
+func (t *trialRun) check(ctx context.Context) (denied bool) {
+	c, ok := t.instance.(memtrix.Checker)
+	if !ok {
+		return false
+	}
+	t.wait(func() { t.denied = c.NotInForce(ctx) })
+	return len(t.denied) > 0
 }
 
 func (t *trialRun) awaitReady(ctx context.Context) error {

@@ -65,6 +65,9 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 			if len(c.Argv) > 0 {
 				fmt.Fprintf(&b, "     flags: %s\n", strings.Join(c.Argv, " "))
 			}
+			for _, note := range c.Notes {
+				fmt.Fprintf(&b, "     note: %s\n", note)
+			}
 			if c.Expect != "" {
 				fmt.Fprintf(&b, "     expected: %s\n", c.Expect)
 			}

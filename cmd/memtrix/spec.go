@@ -106,6 +106,8 @@ func (w *world) matrix() matrix.World {
 		Version:  w.version,
 		Workflow: w.workflow,
 		Argv:     w.argv,
+		Notes:    w.notes,
+		Args:     w.args,
 		Last:     w.last,
 	}
 }
@@ -127,6 +129,24 @@ func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
 
 func (w *world) argv(c memtrix.Cell) ([]string, string) {
 	return w.targets[c.Version.Target].Argv(c)
+}
+
+// notes and args are of the targets that have something to say.
+func (w *world) notes(c memtrix.Cell) []string {
+	if t, ok := w.targets[c.Version.Target].(interface{ Notes(memtrix.Cell) []string }); ok {
+		return t.Notes(c)
+	}
+	return nil
+}
+
+func (w *world) args(v memtrix.Version, args []string) []string {
+	t, ok := w.targets[v.Target].(interface {
+		CheckArgs(memtrix.Version, []string) []string
+	})
+	if ok {
+		return t.CheckArgs(v, args)
+	}
+	return nil
 }
 
 // simVersion is a simulated release; comfysim refuses those that it does not know.
