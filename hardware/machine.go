@@ -157,7 +157,7 @@ func (m *Machine) Prefix() []string {
 	if m == nil || m.Kept.Group == nil {
 		return nil
 	}
-	return []string{m.self, "enter-group", m.Kept.Group.Path, "--"}
+	return []string{m.self, "enter-group", m.Kept.Group.Path}
 }
 
 // Usage is what the kernel counted for the machine's memory group, or false

@@ -44,24 +44,20 @@ func (c *keeperCmd) Run(a *app) error {
 // enterGroupCmd becomes a command in a memory group: its process id stays, so
 // that whoever started it goes on with it.
 type enterGroupCmd struct {
-	Group string   `arg:""`
-	Args  []string `arg:"" passthrough:""`
+	Args []string `arg:"" passthrough:"" help:"The group's folder, and the command."`
 }
 
 func (c *enterGroupCmd) Run(a *app) error {
-	args := c.Args
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
+	if len(c.Args) < 2 {
+		return usage{errors.New("enter-group takes a group and a command")}
 	}
-	if len(args) == 0 {
-		return usage{errors.New("no command")}
-	}
-	if err := (&hardware.Group{Path: c.Group}).Enter(); err != nil {
+	command := c.Args[1:]
+	if err := (&hardware.Group{Path: c.Args[0]}).Enter(); err != nil {
 		return cannot{err}
 	}
-	path, err := exec.LookPath(args[0])
+	path, err := exec.LookPath(command[0])
 	if err != nil {
 		return cannot{err}
 	}
-	return cannot{fmt.Errorf("start %s: %w", path, syscall.Exec(path, args, os.Environ()))}
+	return cannot{fmt.Errorf("start %s: %w", path, syscall.Exec(path, command, os.Environ()))}
 }
