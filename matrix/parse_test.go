@@ -151,7 +151,7 @@ func TestDocumentedExample(t *testing.T) {
 			t.Errorf("docs/spec.md does not name setting %s", def.Name)
 		}
 	}
-	if got, want := s.Versions[0].Path, "/opt/ComfyUI"; got != want {
+	if got, want := s.Versions[2].Path, "/opt/ComfyUI"; got != want {
 		t.Errorf("path: got %s, want %s", got, want)
 	}
 	if got, want := s.Workflows[2].File, "dir/my_workflow.json"; got != want {

@@ -348,10 +348,12 @@ func (p *Provider) look(ctx context.Context, want pyenv.Request, v *memtrix.Vers
 		return fill(ctx, v)
 	}
 	p.warn(fmt.Sprintf("the environment of %s is not there yet; memtrix run makes it", v.Name))
+	dirty := v.Dirty
 	if err := fill(ctx, v); err != nil {
 		return err
 	}
-	v.Packages, v.PackageHashes = map[string]string{unbuilt: key}, nil
+	// What fill saw of packages are those of another environment.
+	v.Dirty, v.Packages, v.PackageHashes = dirty, map[string]string{unbuilt: key}, nil
 	return nil
 }
 
