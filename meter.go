@@ -9,6 +9,9 @@ const (
 	UnitBytes       Unit = "bytes"
 	UnitCount       Unit = "count"
 	UnitNanoseconds Unit = "ns"
+	UnitPercent     Unit = "percent"
+	// UnitBytesPerSecond is for what is only told as a rate.
+	UnitBytesPerSecond Unit = "bytes/s"
 )
 
 // Meter is one measured quantity.
@@ -51,18 +54,54 @@ const (
 	RAMProcessRSS   = "ram.process.rss"
 	SwapTreeUsed    = "swap.tree.used"
 	FaultsTreeMajor = "faults.tree.major"
+	// RAMTreePSS counts a page that n processes share as 1/n in each, so nothing
+	// twice; RAMTreeUSS is what would come back if the tree ended: pages that no
+	// other process has. Both are read seldom: they cost more than all others.
+	RAMTreePSS = "ram.tree.pss"
+	RAMTreeUSS = "ram.tree.uss"
+	// DiskTreeRead is what the tree caused to be read from disks, bytes: weights
+	// that are streamed, or read again and again.
+	DiskTreeRead = "disk.tree.read"
 
 	RAMHostAvailable = "ram.host.available"
-	SwapHostUsed     = "swap.host.used"
+	// RAMHostCached is the page cache, tmpfs and shared memory in it.
+	RAMHostCached = "ram.host.cached"
+	SwapHostUsed  = "swap.host.used"
+	// What the whole machine moved from and to swap, bytes.
+	SwapHostIn  = "swap.host.in"
+	SwapHostOut = "swap.host.out"
 	// Time that some or all tasks of the host stood still for memory
 	// (https://docs.kernel.org/accounting/psi.html).
 	PSIMemorySome = "psi.memory.some"
 	PSIMemoryFull = "psi.memory.full"
 
-	// RecorderCPU is the processor time of the recording thread itself.
+	// The control group of the trial's first process: with its limit memory, page
+	// cache included, is taken back or a process is killed. A limit is the
+	// smallest on the way to the root, and absent where there is none.
+	CgroupMemoryCurrent = "cgroup.memory.current"
+	CgroupMemoryPeak    = "cgroup.memory.peak" // the kernel's own, since the group was made
+	CgroupMemoryLimit   = "cgroup.memory.limit"
+	CgroupSwapCurrent   = "cgroup.swap.current"
+	CgroupSwapPeak      = "cgroup.swap.peak"
+	CgroupSwapLimit     = "cgroup.swap.limit"
+	// How often the limit was reached, an allocation failed, a process was killed.
+	CgroupEventsMax     = "cgroup.events.max"
+	CgroupEventsOOM     = "cgroup.events.oom"
+	CgroupEventsOOMKill = "cgroup.events.oom_kill"
+
+	GPUUtilization = "gpu.utilization" // of the time in which the card did anything
+	PCIeReceived   = "pcie.received"   // by the card
+	PCIeSent       = "pcie.sent"       // by the card
+
+	// RecorderCPU is the processor time of all recording threads.
 	RecorderCPU = "recorder.cpu"
-	// RecorderMissed counts ticks at which no reading was taken in time.
-	RecorderMissed = "recorder.missed"
+	// RecorderMissed counts ticks of the thread that reads processes at which no
+	// reading was taken in time; RecorderMissedCard those of the card's thread.
+	RecorderMissed     = "recorder.missed"
+	RecorderMissedCard = "recorder.missed.card"
+	// CostPrefix and the name of a source is the meter of the processor time that
+	// reading it took ("cost.card").
+	CostPrefix = "cost."
 )
 
 // Series is one meter over a trial, kept by change: V[i] holds from T[i] until

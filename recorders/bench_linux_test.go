@@ -1,81 +1,116 @@
 package recorders
 
 import (
-	"fmt"
 	"os"
-	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"memtrix"
 	"memtrix/recorders/nvidia"
 )
+
+// testSources are all sources on a process, by name.
+func testSources(pid int, card Card) (*tree, []namedSource) {
+	tr := newTree("/proc")
+	tr.root.Store(int64(pid))
+	all, _ := hostSources("/proc")
+	all = append(all,
+		namedSource{"tree", tr.memory()}, namedSource{"tree.counters", tr.counters()},
+		namedSource{"cgroup", tr.cgroup()}, namedSource{"maps", tr.maps()})
+	if card != nil {
+		var baseline atomic.Pointer[int64]
+		memory, _ := newCardMemory(card, &baseline)
+		all = append(all, namedSource{"card", memory}, namedSource{"card.processes", newCardProcesses(card, tr)},
+			namedSource{"card.load", newCardLoad(card)}, namedSource{"card.pcie", newCardTraffic(card)})
+	}
+	return tr, all
+}
 
 // What one reading of each source costs. The card is a fake: add 5 us for a
 // call of NVML.
 func BenchmarkSource(b *testing.B) {
-	tr := newTree("/proc")
-	tr.root.Store(int64(unix.Getpid()))
-	tree := tr.sources()
-	hosts, _ := hostSources("/proc")
 	card := &fakeCard{memory: memoryOf(gib), list: func() ([]nvidia.Process, error) { return nil, nil }}
-	var missed int64
-	all := append(tree, hosts...)
-	all = append(all, newCardProcesses(card, tr), &selfSource{&missed})
+	_, all := testSources(unix.Getpid(), card)
+	benchSources(b, all)
+}
+
+func benchSources(b *testing.B, all []namedSource) {
+	var now time.Duration
 	put := func(int, int64) {}
 	for _, src := range all {
-		b.Run(fmt.Sprintf("%T", src)[len("*recorders."):], func(b *testing.B) {
+		b.Run(src.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				src.Read(0, put)
+				now += Fast
+				src.Read(now, put)
 			}
 		})
 	}
 }
 
 // The cost of recording, as processor time of the whole program per second of
-// wall time: compare BenchmarkSamplerAt10ms with BenchmarkEmptyLoop.
+// wall time, beside that of threads which only wake up at the same rates.
 func BenchmarkEmptyLoop(b *testing.B) {
-	measureCPU(b, func(stop <-chan struct{}) {
-		runtime.LockOSThread()
-		next := time.Now()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			next = next.Add(Fast)
-			for d := time.Until(next); d > 0; d = time.Until(next) {
-				sleep(d)
-			}
+	for _, interval := range []time.Duration{Fast, time.Millisecond} {
+		b.Run(interval.String(), func(b *testing.B) {
+			measureCPU(b, func(stop <-chan struct{}) { emptyLoops(stop, interval) })
+		})
+	}
+	b.Run("1ms+10ms", func(b *testing.B) {
+		measureCPU(b, func(stop <-chan struct{}) { emptyLoops(stop, FastCard, Fast) })
+	})
+}
+
+// emptyLoops wakes one thread at each of the intervals.
+func emptyLoops(stop <-chan struct{}, intervals ...time.Duration) {
+	var w sync.WaitGroup
+	for _, interval := range intervals {
+		w.Go(func() { EmptyLoop(stop, interval) })
+	}
+	w.Wait()
+}
+
+// BenchmarkSampler is to be held against BenchmarkEmptyLoop: 1ms+10ms is the
+// sampler as it is used, with a card that answers at once.
+func BenchmarkSampler(b *testing.B) {
+	used := atomic.Int64{}
+	card := &fakeCard{
+		memory: func() (nvidia.Memory, error) { return memoryOf(used.Add(1 << 21))() }, // changes at each reading
+		list:   func() ([]nvidia.Process, error) { return nil, nil },
+	}
+	for name, cfg := range map[string]Config{
+		"10ms":     {Env: hidden},
+		"1ms+10ms": {Card: card},
+		"1ms+1ms":  {Card: card, Interval: time.Millisecond},
+	} {
+		b.Run(name, func(b *testing.B) {
+			cfg.PID = unix.Getpid()
+			s := Start(cfg)
+			time.Sleep(100 * time.Millisecond)
+			measureCPU(b, func(stop <-chan struct{}) { <-stop })
+			reportThreads(b, s)
+		})
+	}
+}
+
+// reportThreads stops a sampler and reports what its threads and sources took.
+func reportThreads(b *testing.B, s *Sampler) {
+	s.Stop()
+	var own time.Duration
+	for _, th := range s.Threads() {
+		own += th.CPU
+		b.ReportMetric(float64(th.Missed), th.Name+"-missed")
+	}
+	b.ReportMetric(100*float64(own)/float64(s.now()), "%threads")
+	for _, c := range s.Costs() {
+		if c.Reads > 0 {
+			b.Logf("%-16s %-8s %8d readings, %8v each, longest %8v, %.3f %% of a core", c.Source, c.Thread, c.Reads, c.Each, c.Longest, 100*c.CPU.Seconds()/s.now().Seconds())
 		}
-	})
-}
-
-func BenchmarkSamplerAt10ms(b *testing.B) {
-	card := &fakeCard{memory: memoryOf(gib), list: func() ([]nvidia.Process, error) { return nil, nil }}
-	measureCPU(b, func(stop <-chan struct{}) {
-		s := Start(Config{Epoch: time.Now(), PID: unix.Getpid(), Card: card})
-		<-stop
-		all := s.Stop()
-		cpu, _ := one(all, memtrix.RecorderCPU)
-		last := len(cpu.T) - 1
-		b.ReportMetric(100*float64(cpu.V[last])/float64(cpu.T[last]), "%thread")
-	})
-}
-
-func BenchmarkSamplerAt1ms(b *testing.B) {
-	card := &fakeCard{memory: memoryOf(gib), list: func() ([]nvidia.Process, error) { return nil, nil }}
-	measureCPU(b, func(stop <-chan struct{}) {
-		s := Start(Config{Epoch: time.Now(), Interval: time.Millisecond, PID: unix.Getpid(), Card: card})
-		<-stop
-		s.Stop()
-	})
+	}
 }
 
 // measureCPU runs something for 3 s, whatever b.N is.
@@ -107,31 +142,17 @@ func BenchmarkSamplerOnPID(b *testing.B) {
 	s := Start(Config{Epoch: time.Now(), PID: pid})
 	time.Sleep(500 * time.Millisecond) // to open a card is no part of recording
 	measureCPU(b, func(stop <-chan struct{}) { <-stop })
-	s.Stop()
+	reportThreads(b, s)
 }
 
 func BenchmarkSourceOnPID(b *testing.B) {
 	pid := benchPID(b)
-	tr := newTree("/proc")
-	tr.root.Store(int64(pid))
-	hosts, _ := hostSources("/proc")
-	all := append(tr.sources(), hosts...)
-	if card, err := nvidia.Open(ownEnv); err == nil {
-		defer card.Close()
-		var baseline atomic.Pointer[int64]
-		memory, _ := newCardMemory(card, &baseline)
-		all = append(all, memory, newCardProcesses(card, tr))
+	card, closeCard, err := OpenCard(nil)
+	if err == nil {
+		defer closeCard()
 	}
-	var now time.Duration
-	put := func(int, int64) {}
-	for _, src := range all {
-		b.Run(fmt.Sprintf("%T", src)[len("*recorders."):], func(b *testing.B) {
-			for b.Loop() {
-				now += Fast
-				src.Read(now, put)
-			}
-		})
-	}
+	_, all := testSources(pid, card)
+	benchSources(b, all)
 }
 
 func benchPID(b *testing.B) int {

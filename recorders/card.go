@@ -21,22 +21,26 @@ const (
 	cardReserved // last: older drivers do not tell it
 )
 
+// sourcer is a card that says where its memory is read.
+type sourcer interface{ Source() string }
+
 func cardMeters(apart bool) []memtrix.Meter {
 	if !apart {
-		const source = "NVML memory v1 (includes what the driver reserves)"
-		return []memtrix.Meter{
-			bytesMeter(memtrix.VRAMDeviceUsed, source),
-			bytesMeter(memtrix.VRAMDeviceFree, source),
-			bytesMeter(memtrix.VRAMTrialUsed, source+" minus the baseline"),
-		}
+		return cardMetersOf("NVML memory v1 (includes what the driver reserves)", false)
 	}
-	const source = "NVML memory v2"
-	return []memtrix.Meter{
+	return cardMetersOf("NVML memory v2", true)
+}
+
+func cardMetersOf(source string, apart bool) []memtrix.Meter {
+	meters := []memtrix.Meter{
 		bytesMeter(memtrix.VRAMDeviceUsed, source),
 		bytesMeter(memtrix.VRAMDeviceFree, source),
 		bytesMeter(memtrix.VRAMTrialUsed, source+" minus the baseline"),
-		bytesMeter(memtrix.VRAMDeviceReserved, source),
 	}
+	if apart {
+		meters = append(meters, bytesMeter(memtrix.VRAMDeviceReserved, source))
+	}
+	return meters
 }
 
 // cardMemory is the memory of the whole card.
@@ -49,6 +53,7 @@ type cardMemory struct {
 var (
 	errNoBaseline = errors.New("what was used on the card before the server started is not known")
 	errV1         = errors.New("the driver is too old to tell (NVML memory v2 came with driver 510)")
+	errNotApart   = errors.New("this driver does not tell what it reserves")
 )
 
 // newCardMemory reads the card once, to learn what it can tell.
@@ -58,10 +63,19 @@ func newCardMemory(card Card, baseline *atomic.Pointer[int64]) (*cardMemory, []A
 	if c.apart {
 		return c, nil
 	}
-	return c, []Absence{{memtrix.VRAMDeviceReserved, errV1.Error()}}
+	why := errV1
+	if _, ok := card.(sourcer); ok {
+		why = errNotApart
+	}
+	return c, []Absence{{memtrix.VRAMDeviceReserved, why.Error()}}
 }
 
-func (c *cardMemory) Meters() []memtrix.Meter { return cardMeters(c.apart) }
+func (c *cardMemory) Meters() []memtrix.Meter {
+	if s, ok := c.card.(sourcer); ok {
+		return cardMetersOf(s.Source(), c.apart)
+	}
+	return cardMeters(c.apart)
+}
 
 func (c *cardMemory) Every() time.Duration { return 0 }
 
@@ -116,7 +130,7 @@ var (
 func (c *cardProcesses) Meters() []memtrix.Meter { return cardProcessMeters }
 
 func (c *cardProcesses) Every() time.Duration {
-	return min(max(Medium, 200*c.cost), 5*time.Second)
+	return affordable(c.cost, Medium, 5*time.Second)
 }
 
 func (c *cardProcesses) Read(_ time.Duration, put func(int, int64)) error {
@@ -178,6 +192,36 @@ func shares(list []nvidia.Process, mine func(pid int) bool) (tree, others int64)
 	}
 	return tree, others
 }
+
+// otherCard is the memory of a further card.
+type otherCard struct{ NamedCard }
+
+func newOtherCard(c NamedCard) *otherCard { return &otherCard{c} }
+
+func (c *otherCard) Meters() []memtrix.Meter {
+	source := "NVML memory"
+	if s, ok := c.Card.(sourcer); ok {
+		source = s.Source()
+	}
+	return []memtrix.Meter{
+		bytesMeter("vram."+c.Name+".used", source),
+		bytesMeter("vram."+c.Name+".free", source),
+	}
+}
+
+func (c *otherCard) Every() time.Duration { return 0 }
+
+func (c *otherCard) Read(_ time.Duration, put func(int, int64)) error {
+	m, err := c.Memory()
+	if err != nil {
+		return err
+	}
+	put(0, m.Used)
+	put(1, m.Free)
+	return nil
+}
+
+func (c *otherCard) Close() error { return nil }
 
 // procDir is /proc/PID under a root.
 func procDir(root string, pid int) string { return root + "/" + strconv.Itoa(pid) }

@@ -250,7 +250,7 @@ func TestTreeOfOrphans(t *testing.T) {
 	q := newTree("/proc")
 	q.root.Store(int64(p.pid()))
 	q.scan.reset(p.pid())
-	found := q.scan.newcomers()
+	found, _ := q.scan.newcomers()
 	if len(found) != 1 {
 		t.Fatalf("want the orphan of group %d, got %v", p.pid(), found)
 	}
@@ -265,19 +265,19 @@ func TestTreeWithZombie(t *testing.T) {
 	p := startPuppet(t)
 	tr := newTree("/proc")
 	tr.root.Store(int64(p.pid()))
-	sources := tr.sources()
-	defer sources[0].Close()
+	memory := tr.memory()
+	defer memory.Close()
 	p.do("zombie")
 	eventually(t, "the zombie", func() bool {
 		tr.scanned = -Medium // now
-		readOnce(sources[0])
+		readOnce(memory)
 		return len(tr.procs) == 2
 	})
 	eventually(t, "its end", func() bool {
 		text, _ := os.ReadFile(procDir("/proc", tr.procs[1].pid) + "/stat")
 		return strings.Contains(string(text), ") Z ")
 	})
-	got, err := readOnce(sources[0])
+	got, err := readOnce(memory)
 	if err != nil || len(got) != len(treeMeters) {
 		t.Errorf("want all meters, got %v, %v", got, err)
 	}

@@ -15,11 +15,11 @@ import (
 func procRoot(root string) string { return root }
 
 // hostSources has nothing here yet, and says so.
-func hostSources(string) ([]Source, []Absence) {
+func hostSources(string) ([]namedSource, []Absence) {
 	err := errUnsupported(runtime.GOOS)
 	var missing []Absence
 	for _, name := range []string{
-		memtrix.RAMHostAvailable, memtrix.SwapHostUsed,
+		memtrix.RAMHostAvailable, memtrix.RAMHostCached, memtrix.SwapHostUsed, memtrix.SwapHostIn, memtrix.SwapHostOut,
 		memtrix.PSIMemorySome, memtrix.PSIMemoryFull,
 	} {
 		missing = append(missing, Absence{name, err.Error()})
@@ -29,36 +29,45 @@ func hostSources(string) ([]Source, []Absence) {
 
 // tree is a process with all that it started; here its memory is not read yet.
 type tree struct {
-	root atomic.Int64
+	root  atomic.Int64
+	marks marks
 }
 
 func newTree(string) *tree { return &tree{} }
 
-func (t *tree) sources() []Source { return []Source{noTree{}} }
+func (t *tree) memory() Source {
+	return missingHere{
+		memtrix.RAMTreeRSS, memtrix.RAMProcessRSS, memtrix.RAMTreeAnon, memtrix.RAMTreeFile,
+		memtrix.RAMTreeShmem, memtrix.SwapTreeUsed,
+	}
+}
+
+func (t *tree) counters() Source { return missingHere{memtrix.FaultsTreeMajor, memtrix.DiskTreeRead} }
+
+func (t *tree) cgroup() Source { return missingHere{memtrix.CgroupMemoryCurrent} }
+
+func (t *tree) maps() Source { return missingHere{memtrix.RAMTreePSS, memtrix.RAMTreeUSS} }
 
 func (t *tree) holds(pid int) bool { return int64(pid) == t.root.Load() }
 
 func (t *tree) exists(int) bool { return true }
 
-// noTree names the meters that are missing here.
-type noTree struct{}
+// missingHere are meters that are missing on this system.
+type missingHere []string
 
-func (noTree) Meters() []memtrix.Meter {
+func (m missingHere) Meters() []memtrix.Meter {
 	var meters []memtrix.Meter
-	for _, name := range []string{
-		memtrix.RAMTreeRSS, memtrix.RAMProcessRSS, memtrix.RAMTreeAnon, memtrix.RAMTreeFile,
-		memtrix.RAMTreeShmem, memtrix.SwapTreeUsed, memtrix.FaultsTreeMajor,
-	} {
+	for _, name := range m {
 		meters = append(meters, memtrix.Meter{Name: name})
 	}
 	return meters
 }
 
-func (noTree) Every() time.Duration { return time.Hour }
+func (missingHere) Every() time.Duration { return time.Hour }
 
-func (noTree) Read(time.Duration, func(int, int64)) error { return errUnsupported(runtime.GOOS) }
+func (missingHere) Read(time.Duration, func(int, int64)) error { return errUnsupported(runtime.GOOS) }
 
-func (noTree) Close() error { return nil }
+func (missingHere) Close() error { return nil }
 
 // ResetPeak fails here.
 func ResetPeak(pid int) error {

@@ -2,6 +2,7 @@ package recorders
 
 import (
 	"sort"
+	"strings"
 	"time"
 
 	"memtrix"
@@ -69,12 +70,12 @@ func Delta(s memtrix.Series, from, to time.Duration) (int64, bool) {
 }
 
 // Peaks gives the sampled peak in [from, to) of every meter for which more is
-// worse, in the order of the series. Left out are counters (see Delta), meters
-// of what is free (see Lows) and meters without a reading in the interval.
+// worse, in the order of the series. Left out are counters (see Delta), limits,
+// meters of what is free (see Lows) and meters without a reading in the interval.
 func Peaks(series []memtrix.Series, from, to time.Duration) []memtrix.Peak {
 	var peaks []memtrix.Peak
 	for _, s := range series {
-		if s.Meter.Counter || lessIsWorse(s.Meter.Name) {
+		if s.Meter.Counter || lessIsWorse(s.Meter.Name) || isLimit(s.Meter.Name) {
 			continue
 		}
 		if p, ok := PeakIn(s, from, to); ok {
@@ -113,5 +114,11 @@ func Deltas(series []memtrix.Series, from, to time.Duration) map[string]int64 {
 }
 
 func lessIsWorse(meter string) bool {
-	return meter == memtrix.VRAMDeviceFree || meter == memtrix.RAMHostAvailable
+	return meter == memtrix.RAMHostAvailable ||
+		strings.HasPrefix(meter, "vram.") && strings.HasSuffix(meter, ".free")
+}
+
+// isLimit is for meters that have no peak.
+func isLimit(meter string) bool {
+	return meter == memtrix.CgroupMemoryLimit || meter == memtrix.CgroupSwapLimit
 }

@@ -45,6 +45,7 @@ func (f procFile) close() {
 // none of it (https://docs.kernel.org/filesystems/proc.html, table 1-2).
 type statusMemory struct {
 	rss, anon, file, shmem, swap int64
+	peak                         int64 // VmHWM: the largest rss so far
 	hasRSS, hasParts, hasSwap    bool
 }
 
@@ -67,6 +68,8 @@ func parseStatus(text []byte) statusMemory {
 		}
 		value := line[colon+1:]
 		switch string(line[:colon]) {
+		case "VmHWM":
+			m.peak, _ = parseKB(value)
 		case "VmRSS":
 			m.rss, m.hasRSS = parseKB(value)
 		case "RssAnon":
@@ -88,6 +91,17 @@ func findKB(text []byte, key string) (int64, bool) {
 	for line := range bytes.Lines(text) {
 		if len(line) > len(key) && line[len(key)] == ':' && string(line[:len(key)]) == key {
 			return parseKB(line[len(key)+1:])
+		}
+	}
+	return 0, false
+}
+
+// findNumber is findKB for a plain number.
+func findNumber(text []byte, key string) (int64, bool) {
+	for line := range bytes.Lines(text) {
+		if len(line) > len(key) && (line[len(key)] == ':' || line[len(key)] == ' ') && string(line[:len(key)]) == key {
+			n, _, ok := parseNumber(line[len(key)+1:])
+			return n, ok
 		}
 	}
 	return 0, false

@@ -67,12 +67,12 @@ func (s *scanner) close() {
 	s.loadavg.close()
 }
 
-// newcomers gives the processes that joined the tree since the last call. The
-// result is good until the next call.
-func (s *scanner) newcomers() []int {
+// newcomers gives the processes that joined the tree since the last call, and
+// whether it had to look. The result is good until the next call.
+func (s *scanner) newcomers() (found []int, looked bool) {
 	s.found = s.found[:0]
 	if !s.moved() {
-		return nil
+		return nil, false
 	}
 	s.round++
 	s.fresh = s.fresh[:0]
@@ -83,7 +83,7 @@ func (s *scanner) newcomers() []int {
 		}
 	}
 	s.adopt()
-	return s.found
+	return s.found, true
 }
 
 // moved reports whether a process may have been made since the last call, by

@@ -1,52 +1,63 @@
 package recorders
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"memtrix"
 )
 
 // tree is a process with all that it started. Its members are found by scan
-// (procscan_linux.go) ten times a second, so a child that lives shorter than
-// that can be missed; the first process is there at once.
+// (procscan_linux.go) ten times a second, and sooner where a scan is cheap, so a
+// child that lives shorter than that can be missed; the first process is there at
+// once. It belongs to one thread but for root and what asks members.
 type tree struct {
 	proc string       // "/proc"
 	root atomic.Int64 // PID of the first process, 0 before it is known
 	scan scanner
+	// members are the processes as of the last change, for other threads.
+	members atomic.Pointer[[]int]
+	marks   marks
 
 	procs   []member
 	scanned time.Duration // when scan was last done, from far below 0
+	first   bool          // nothing was scanned yet: who is found was there before
+	cost    time.Duration // of a scan that found the list of processes moved
+	forced  time.Duration // when every member was last read in full
 	rooted  int           // the root that procs belong to
 	lost    error         // why it could not be followed, if so
-	// faults of members that have ended: the sum must not fall.
-	faultsGone int64
-	buf        []byte
+	// Of members that have ended: sums must not fall.
+	faultsGone, readGone int64
+	buf                  []byte
 }
 
 // member is one process of the tree with its kept files.
 type member struct {
-	pid                 int
-	statm, status, stat procFile
+	pid                     int
+	statm, status, stat, io procFile
 	// The memory as last read, from status, when statm held this text.
-	memory statusMemory
-	text   []byte
-	faults int64
+	memory       statusMemory
+	full         bool          // status was read in this reading
+	read         time.Duration // when it was read before; before that, not yet born
+	old          bool          // it was there before the recording, and not read yet
+	before       int64         // resident memory in the reading before
+	mark         int64         // the kernel's peak in that reading
+	text         []byte
+	faults, disk int64
 }
 
 func newTree(proc string) *tree {
 	return &tree{proc: proc, buf: make([]byte, 16<<10), scan: newScanner(proc)}
 }
 
-func (t *tree) sources() []Source {
-	return []Source{&treeMemory{t}, &treeFaults{t}}
-}
+// memory, counters, cgroup and maps are the sources of a tree.
+func (t *tree) memory() Source   { return &treeMemory{tree: t} }
+func (t *tree) counters() Source { return &treeCounters{t} }
+func (t *tree) cgroup() Source   { return &treeCgroup{tree: t} }
+func (t *tree) maps() Source     { return &treeMaps{tree: t} }
 
 // follow makes sure that the first process is among the members.
 func (t *tree) follow() error {
@@ -58,11 +69,12 @@ func (t *tree) follow() error {
 		return t.lost
 	}
 	t.clear()
-	t.rooted, t.lost, t.scanned = pid, nil, math.MinInt64/2
+	t.rooted, t.lost, t.scanned, t.first = pid, nil, math.MinInt64/2, true
 	t.scan.reset(pid)
 	if err := t.join(pid); err != nil {
 		t.lost = fmt.Errorf("process %d cannot be followed: %w", pid, err)
 	}
+	t.publish()
 	return t.lost
 }
 
@@ -79,183 +91,67 @@ func (t *tree) join(pid int) error {
 		return err
 	}
 	statm, _ := openProc(dir + "/statm") // without it status is read every time
-	t.procs = append(t.procs, member{pid: pid, statm: statm, status: status, stat: stat})
+	io, _ := openProc(dir + "/io")       // other people's may not be read
+	t.procs = append(t.procs, member{pid: pid, statm: statm, status: status, stat: stat, io: io, read: t.scanned, old: t.first})
 	return nil
+}
+
+// publish tells other threads who belongs.
+func (t *tree) publish() {
+	pids := make([]int, len(t.procs))
+	for i := range t.procs {
+		pids[i] = t.procs[i].pid
+	}
+	t.members.Store(&pids)
 }
 
 func (t *tree) drop(i int) {
 	m := t.procs[i]
 	t.faultsGone += m.faults
+	t.readGone += m.disk
 	m.statm.close()
 	m.status.close()
 	m.stat.close()
+	m.io.close()
 	t.procs = append(t.procs[:i], t.procs[i+1:]...)
+	t.publish()
 }
 
 func (t *tree) clear() {
 	for len(t.procs) > 0 {
 		t.drop(len(t.procs) - 1)
 	}
-	t.faultsGone = 0
+	t.faultsGone, t.readGone = 0, 0
 }
 
-// grow takes in new members, at most ten times a second. It reports whether it
-// was time to.
-func (t *tree) grow(now time.Duration) bool {
-	if now < t.scanned+Medium {
-		return false
+// grow takes in new members: at every reading while a scan takes at most one
+// part in share of the time, at least ten times a second.
+func (t *tree) grow(now time.Duration) {
+	if now < t.scanned+min(share*t.cost, Medium) {
+		return
 	}
-	t.scanned = now
-	for _, pid := range t.scan.newcomers() {
+	start := time.Now()
+	found, moved := t.scan.newcomers()
+	for _, pid := range found {
 		t.join(pid) // one that has ended again is of no matter
 	}
-	return true
+	if len(found) > 0 {
+		t.publish()
+	}
+	t.first = false
+	if moved {
+		t.cost = time.Since(start)
+	}
+	t.scanned = now
 }
 
 // holds reports whether a process is of the tree.
 func (t *tree) holds(pid int) bool {
-	for i := range t.procs {
-		if t.procs[i].pid == pid {
-			return true
-		}
-	}
-	return false
+	pids := t.members.Load()
+	return pids != nil && slices.Contains(*pids, pid)
 }
 
 // exists reports whether there is a process with this number here.
 func (t *tree) exists(pid int) bool {
 	return unix.Access(procDir(t.proc, pid)+"/stat", unix.F_OK) == nil
 }
-
-// treeMemory sums the memory of the tree; a page that two members share counts
-// twice. Once the tree has ended its sums are truly 0.
-type treeMemory struct{ *tree }
-
-var treeMeters = []memtrix.Meter{
-	bytesMeter(memtrix.RAMTreeRSS, "VmRSS of /proc/PID/status, summed"),
-	bytesMeter(memtrix.RAMProcessRSS, "VmRSS of the first process"),
-	bytesMeter(memtrix.RAMTreeAnon, "RssAnon of /proc/PID/status, summed"),
-	bytesMeter(memtrix.RAMTreeFile, "RssFile of /proc/PID/status, summed"),
-	bytesMeter(memtrix.RAMTreeShmem, "RssShmem of /proc/PID/status, summed"),
-	bytesMeter(memtrix.SwapTreeUsed, "VmSwap of /proc/PID/status, summed"),
-}
-
-// errNoParts is for kernels (and sandboxes that imitate one) that tell less.
-var errNoParts = errors.New("this kernel's /proc/PID/status does not tell it")
-
-func (t *treeMemory) Meters() []memtrix.Meter { return treeMeters }
-
-func (t *treeMemory) Every() time.Duration { return 0 }
-
-func (t *treeMemory) Read(now time.Duration, put func(int, int64)) error {
-	if err := t.follow(); err != nil {
-		return err
-	}
-	all := t.grow(now)
-	sum := statusMemory{hasParts: true, hasSwap: true}
-	var first int64
-	for i := 0; i < len(t.procs); {
-		m := &t.procs[i]
-		err := t.update(m, all)
-		if err == unix.ESRCH {
-			t.drop(i)
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("memory of process %d: %w", m.pid, err)
-		}
-		if m.pid == t.rooted {
-			first = m.memory.rss
-		}
-		sum.plus(m.memory)
-		i++
-	}
-	put(0, sum.rss)
-	put(1, first)
-	if sum.hasParts {
-		put(2, sum.anon)
-		put(3, sum.file)
-		put(4, sum.shmem)
-	}
-	if sum.hasSwap {
-		put(5, sum.swap)
-	}
-	if !sum.hasParts || !sum.hasSwap {
-		return errNoParts
-	}
-	return nil
-}
-
-// plus adds a process. One without any memory (a zombie) lacks no parts.
-func (s *statusMemory) plus(m statusMemory) {
-	s.rss += m.rss
-	s.anon += m.anon
-	s.file += m.file
-	s.shmem += m.shmem
-	s.swap += m.swap
-	if m.hasRSS {
-		s.hasParts = s.hasParts && m.hasParts
-		s.hasSwap = s.hasSwap && m.hasSwap
-	}
-}
-
-// update reads a member's memory. Its status, which tells all, costs the kernel
-// several times as much as its statm, which tells whether anything moved: it is
-// read only when statm did, or on demand. ESRCH means that the process is gone.
-func (t *tree) update(m *member, all bool) error {
-	if m.statm >= 0 {
-		text, err := m.statm.read(t.buf)
-		if err != nil {
-			return err
-		}
-		if !all && bytes.Equal(text, m.text) {
-			return nil
-		}
-		m.text = append(m.text[:0], text...)
-	}
-	text, err := m.status.read(t.buf)
-	if err != nil {
-		return err
-	}
-	if len(text) == len(t.buf) { // a process in very many groups
-		t.buf = make([]byte, 2*len(t.buf))
-		return t.update(m, true)
-	}
-	m.memory = parseStatus(text)
-	return nil
-}
-
-func (t *treeMemory) Close() error {
-	t.clear()
-	t.scan.close()
-	return nil
-}
-
-// treeFaults counts the tree's major faults: pages that had to come from a disk.
-type treeFaults struct{ *tree }
-
-func (t *treeFaults) Meters() []memtrix.Meter {
-	return []memtrix.Meter{countMeter(memtrix.FaultsTreeMajor, "majflt of /proc/PID/stat, summed")}
-}
-
-func (t *treeFaults) Every() time.Duration { return Slow }
-
-func (t *treeFaults) Read(_ time.Duration, put func(int, int64)) error {
-	if err := t.follow(); err != nil {
-		return err
-	}
-	sum := t.faultsGone
-	for i := range t.procs {
-		m := &t.procs[i]
-		if text, err := m.stat.read(t.buf); err == nil {
-			if st, ok := parseStat(text); ok {
-				m.faults = st.majorFaults
-			}
-		}
-		sum += m.faults
-	}
-	put(0, sum)
-	return nil
-}
-
-func (t *treeFaults) Close() error { return nil }

@@ -26,15 +26,18 @@ func readOnce(s Source) (map[string]int64, error) {
 func TestTreeSums(t *testing.T) {
 	tr := newTree(fixtures)
 	tr.root.Store(100)
-	sources := tr.sources()
-	defer sources[0].Close()
-	got, err := readOnce(sources[0]) // finds the members
+	memory := tr.memory()
+	defer memory.Close()
+	got, err := readOnce(memory) // finds the members
 	if err != nil {
 		t.Fatal(err)
 	}
-	faults, err := readOnce(sources[1])
+	faults, err := readOnce(tr.counters())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got, want := faults[memtrix.DiskTreeRead], int64(7000064+4096); got != want {
+		t.Errorf("read from disk: want %d, got %d", want, got)
 	}
 	if got, want := faults[memtrix.FaultsTreeMajor], int64(11+5+1+2+0+40); got != want {
 		t.Errorf("faults: want %d, got %d", want, got)
@@ -64,7 +67,7 @@ func TestTreeSums(t *testing.T) {
 func TestTreeAbsentParts(t *testing.T) {
 	tr := newTree(fixtures)
 	tr.root.Store(300)
-	src := tr.sources()[0]
+	src := tr.memory()
 	defer src.Close()
 	got, err := readOnce(src)
 	if !errors.Is(err, errNoParts) {
@@ -77,6 +80,14 @@ func TestTreeAbsentParts(t *testing.T) {
 }
 
 func TestTreeWithoutProcess(t *testing.T) {
+	lost := newTree(fixtures)
+	lost.root.Store(9999)
+	readOnce(lost.memory())
+	for _, src := range []Source{lost.maps(), lost.cgroup()} {
+		if got, err := readOnce(src); err == nil || len(got) != 0 {
+			t.Errorf("%T: want an error and no values, got %v, %v", src, got, err)
+		}
+	}
 	for _, tc := range []struct {
 		pid  int
 		want string
@@ -87,7 +98,7 @@ func TestTreeWithoutProcess(t *testing.T) {
 		tr := newTree(fixtures)
 		tr.root.Store(int64(tc.pid))
 		for range 2 { // the second reading must not turn it into zeros
-			for _, src := range tr.sources() {
+			for _, src := range []Source{tr.memory(), tr.counters()} {
 				got, err := readOnce(src)
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%d: want error with %q, got %v", tc.pid, tc.want, err)
@@ -134,6 +145,7 @@ func TestHost(t *testing.T) {
 	got, err := readOnce(h)
 	want := map[string]int64{
 		memtrix.RAMHostAvailable: 23034712 << 10,
+		memtrix.RAMHostCached:    5551224 << 10,
 		memtrix.SwapHostUsed:     (8388604 - 8000000) << 10,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -164,6 +176,9 @@ func TestHostSourcesAbsent(t *testing.T) {
 		memtrix.SwapHostUsed:     "meminfo",
 		memtrix.PSIMemorySome:    "CONFIG_PSI",
 		memtrix.PSIMemoryFull:    "CONFIG_PSI",
+		memtrix.RAMHostCached:    "meminfo",
+		memtrix.SwapHostIn:       "vmstat",
+		memtrix.SwapHostOut:      "vmstat",
 	}
 	for _, a := range missing {
 		if !strings.Contains(a.Reason, want[a.Meter]) {

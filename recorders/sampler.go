@@ -1,8 +1,8 @@
 package recorders
 
 import (
+	"cmp"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,8 +15,11 @@ import (
 type Config struct {
 	// Epoch is the zero of the trial's clock.
 	Epoch time.Time
-	// Interval of the fast sources; 0 means Fast (10 ms).
+	// Interval at which processes are read; 0 means Fast (10 ms).
 	Interval time.Duration
+	// CardInterval is that of the cards' memory; 0 means FastCard (1 ms), or
+	// Interval where that is shorter.
+	CardInterval time.Duration
 	// PID is the first process of the tree; 0 where it is not started yet, see
 	// SetPID.
 	PID int
@@ -26,6 +29,8 @@ type Config struct {
 	// Card is the card to read; nil opens the one that a CUDA program with the
 	// environment Env would use first.
 	Card Card
+	// Others are further cards whose memory is read beside the first one's.
+	Others []NamedCard
 	// Env is the environment of the server; nil means our own.
 	Env nvidia.Lookup
 	// Baseline is what was used on the card just before the server was started,
@@ -37,64 +42,31 @@ type Config struct {
 	More []Source
 }
 
-// Card is what the sampler needs of a card; *nvidia.Card is one.
-type Card interface {
-	// Memory of the card now.
-	Memory() (nvidia.Memory, error)
-	// Processes appends those that hold memory of the card to buf.
-	Processes(buf []nvidia.Process) ([]nvidia.Process, error)
-}
-
 // Sampler reads meters until it is stopped.
 type Sampler struct {
 	epoch    time.Time
-	interval time.Duration
 	tree     *tree
 	baseline atomic.Pointer[int64]
+	lanes    []*lane
 	slots    []*slot
 	meters   []*meterState
 	missing  []Absence // known at the start
 	closers  []func() error
 
-	missed   int64 // ticks without a reading; of the loop
 	stopping atomic.Bool
+	stop     chan struct{}
+	running  sync.WaitGroup
 	done     chan struct{}
 	once     sync.Once
 	result   []memtrix.Series
 }
 
-// meterState is one meter while it is recorded. The recording belongs to the
-// loop until done is closed; the rest may be read at any time.
-type meterState struct {
-	memtrix.Meter
-	rec    recording
-	latest atomic.Int64
-	has    atomic.Bool // latest is of the last time the source was read
-	ever   atomic.Bool
-}
-
-// slot is a source in the loop.
-type slot struct {
-	source Source
-	meters []*meterState
-	due    time.Duration
-	now    time.Duration // of the reading under way
-	put    func(i int, v int64)
-
-	mu            sync.Mutex
-	err           error         // of the last reading
-	lost          bool          // it lacked a meter that there had been
-	lostAt        time.Duration // since when
-	reads, failed int           // such readings, all in all
-}
-
 // Start opens the sources that this machine has and begins to read them. It
 // never fails: what is not there is absent. Opening a card can take a second.
 func Start(cfg Config) *Sampler {
-	s := &Sampler{epoch: cfg.Epoch, interval: cfg.Interval, done: make(chan struct{})}
-	if s.interval <= 0 {
-		s.interval = Fast
-	}
+	s := &Sampler{epoch: cfg.Epoch, stop: make(chan struct{}), done: make(chan struct{})}
+	cfg.Interval = cmp.Or(max(cfg.Interval, 0), Fast)
+	cfg.CardInterval = cmp.Or(max(cfg.CardInterval, 0), min(cfg.Interval, FastCard))
 	if s.epoch.IsZero() {
 		s.epoch = time.Now()
 	}
@@ -102,56 +74,85 @@ func Start(cfg Config) *Sampler {
 	s.tree = newTree(procRoot(cfg.Proc))
 	s.tree.root.Store(int64(cfg.PID))
 	s.open(cfg)
-	go s.loop()
+	for _, l := range s.lanes {
+		if len(l.slots) > 0 {
+			s.running.Go(l.run)
+		}
+	}
 	return s
 }
 
 func (s *Sampler) open(cfg Config) {
-	s.add(s.tree.sources()...)
+	process := s.lane(laneProcess, cfg.Interval)
+	s.add(process, "tree", s.tree.memory())
+	s.add(process, "tree.counters", s.tree.counters())
 	sources, missing := hostSources(procRoot(cfg.Proc))
-	s.add(sources...)
+	for _, src := range sources {
+		s.add(process, src.name, src.Source)
+	}
 	s.missing = append(s.missing, missing...)
-	s.openCard(cfg)
-	s.add(cfg.More...)
-	s.add(&selfSource{missed: &s.missed})
+	s.add(process, "cgroup", s.tree.cgroup())
+	s.openCards(cfg, process)
+	s.add(s.lane(laneMaps, Slow), "maps", s.tree.maps())
+	for _, src := range cfg.More {
+		s.add(process, "more", src)
+	}
+	s.add(process, "self", newSelf(s))
 }
 
-func (s *Sampler) openCard(cfg Config) {
+func (s *Sampler) lane(name string, interval time.Duration) *lane {
+	l := &lane{name: name, interval: interval, now: s.now, stopping: &s.stopping, stop: s.stop}
+	s.lanes = append(s.lanes, l)
+	return l
+}
+
+// openCards gives the cards a thread of their own, and another one to the calls
+// that can block in the driver.
+func (s *Sampler) openCards(cfg Config, process *lane) {
+	fast, driver := s.lane(laneCard, cfg.CardInterval), s.lane(laneDriver, Medium)
+	fast.ring = newRing(ringSize)
 	if cfg.SimCard != "" {
-		s.add(&simCard{path: cfg.SimCard})
+		s.add(fast, "card", &simCard{path: cfg.SimCard})
+	} else if card, err := s.firstCard(cfg); err != nil {
+		s.missing = append(s.missing, absent(err, cardMeters(true)...)...)
+		s.missing = append(s.missing, absent(err, cardProcessMeters...)...)
+		s.missing = append(s.missing, absent(err, loadMeters...)...)
 		return
+	} else {
+		s.addCard(fast, driver, card)
 	}
-	card := cfg.Card
-	if card == nil {
-		env := cfg.Env
-		if env == nil {
-			env = ownEnv
-		}
-		c, err := nvidia.Open(env)
-		if err != nil {
-			s.missing = append(s.missing, absent(err, cardMeters(true)...)...)
-			s.missing = append(s.missing, absent(err, cardProcessMeters...)...)
-			return
-		}
-		s.closers = append(s.closers, c.Close)
-		card = c
+	for _, other := range cfg.Others {
+		s.add(fast, "card."+other.Name, newOtherCard(other))
 	}
+	s.add(process, "store", &drain{fast.ring})
+}
+
+func (s *Sampler) addCard(fast, driver *lane, card Card) {
 	memory, missing := newCardMemory(card, &s.baseline)
 	s.missing = append(s.missing, missing...)
-	s.add(memory, newCardProcesses(card, s.tree))
+	s.add(fast, "card", memory)
+	s.add(driver, "card.processes", newCardProcesses(card, s.tree))
+	s.add(driver, "card.load", newCardLoad(card))
+	s.add(driver, "card.pcie", newCardTraffic(card))
 }
 
-func (s *Sampler) add(sources ...Source) {
-	for _, src := range sources {
-		sl := &slot{source: src}
-		for _, m := range src.Meters() {
-			state := &meterState{Meter: m, rec: recording{limit: maxChanges}}
-			sl.meters = append(sl.meters, state)
-			s.meters = append(s.meters, state)
-		}
-		sl.put = func(i int, v int64) { sl.meters[i].take(sl.now, v) }
-		s.slots = append(s.slots, sl)
+func (s *Sampler) firstCard(cfg Config) (Card, error) {
+	if cfg.Card != nil {
+		return cfg.Card, nil
 	}
+	card, closeCard, err := OpenCard(cfg.Env)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, closeCard)
+	return card, nil
+}
+
+func (s *Sampler) add(l *lane, name string, src Source) {
+	sl := newSlot(l, name, src)
+	l.slots = append(l.slots, sl)
+	s.slots = append(s.slots, sl)
+	s.meters = append(s.meters, sl.meters...)
 }
 
 // SetPID names the first process of the tree, for a sampler that was started
@@ -167,12 +168,20 @@ func (s *Sampler) SetBaseline(used int64) { s.baseline.Store(&used) }
 func (s *Sampler) Stop() []memtrix.Series {
 	s.once.Do(func() {
 		s.stopping.Store(true)
-		<-s.done
+		close(s.stop)
+		s.running.Wait()
+		for _, l := range s.lanes {
+			if l.ring != nil {
+				l.ring.drain()
+			}
+		}
 		for _, m := range s.meters {
-			if len(m.rec.t) > 0 {
+			if m.any {
+				m.rec.last = max(m.rec.last, m.seen)
 				s.result = append(s.result, m.rec.series(m.Meter))
 			}
 		}
+		close(s.done)
 		for _, sl := range s.slots {
 			sl.source.Close()
 		}
@@ -220,6 +229,14 @@ func (s *Sampler) Warnings() []string {
 	default:
 		return list
 	}
+	for _, l := range s.lanes {
+		if l.ring == nil {
+			continue
+		}
+		if n := l.ring.lost.Load(); n > 0 {
+			list = append(list, fmt.Sprintf("%d readings of the %s thread were not kept: the thread that stores them stood still too long", n, l.name))
+		}
+	}
 	for _, m := range s.meters {
 		if m.rec.thinned > 0 {
 			list = append(list, fmt.Sprintf("%s: too many changes to keep; every second one was dropped %d times (peaks are exact)", m.Name, m.rec.thinned))
@@ -228,114 +245,6 @@ func (s *Sampler) Warnings() []string {
 	return list
 }
 
-// loop runs until Stop. Ticks are at fixed times from the first one, so that a
-// late tick does not move those after it; ticks that passed while a reading was
-// stuck are counted as missed and not made up for.
-func (s *Sampler) loop() {
-	defer close(s.done)
-	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
-	next := s.now()
-	for !s.stopping.Load() {
-		s.tick(false)
-		next += s.interval
-		if late := s.now() - next; late >= s.interval {
-			skip := late / s.interval
-			s.missed += int64(skip)
-			next += skip * s.interval
-		}
-		s.wait(next)
-	}
-	s.tick(true)
-}
-
-// maxSleep bounds how long Stop waits under a long interval.
-const maxSleep = 20 * time.Millisecond
-
-func (s *Sampler) wait(until time.Duration) {
-	for d := until - s.now(); d > 0 && !s.stopping.Load(); d = until - s.now() {
-		sleep(min(d, maxSleep))
-	}
-}
-
-func (s *Sampler) now() time.Duration { return time.Since(s.epoch) }
-
-// tick reads the sources that are due, or all of them.
-func (s *Sampler) tick(all bool) {
-	for _, sl := range s.slots {
-		// The clock is read for each source: one before may have blocked.
-		if now := s.now(); all || now >= sl.due {
-			sl.read(now)
-		}
-	}
-}
-
-func (sl *slot) read(now time.Duration) {
-	sl.now = now
-	for _, m := range sl.meters {
-		m.rec.fresh = false
-	}
-	err := sl.source.Read(now, sl.put)
-	lost := false
-	for _, m := range sl.meters {
-		if !m.rec.fresh {
-			m.has.Store(false)
-			lost = lost || m.ever.Load()
-		}
-	}
-	sl.note(now, err, lost)
-	if every := sl.source.Every(); every > 0 {
-		sl.due += every
-		if sl.due <= now {
-			sl.due = now + every
-		}
-	}
-}
-
-func (m *meterState) take(now time.Duration, v int64) {
-	m.rec.add(now, v)
-	m.latest.Store(v)
-	m.has.Store(true)
-	m.ever.Store(true)
-}
-
-func (sl *slot) note(now time.Duration, err error, lost bool) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if lost && !sl.lost {
-		sl.lostAt = now
-	}
-	sl.reads++
-	if lost {
-		sl.failed++
-	}
-	sl.err, sl.lost = err, lost
-}
-
-func (sl *slot) reason() string {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.err == nil {
-		return "no reading was taken"
-	}
-	return sl.err.Error()
-}
-
-func (sl *slot) warnings() []string {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.failed == 0 {
-		return nil
-	}
-	var list []string
-	for _, m := range sl.meters {
-		if m.ever.Load() && !m.has.Load() {
-			list = append(list, fmt.Sprintf("%s went away %.1f s after the start: %v", m.Name, sl.lostAt.Seconds(), sl.err))
-		}
-	}
-	// The driver lists a process a moment after it gives it memory: of readings
-	// that came back, one in fifty may have failed without a word.
-	if len(list) == 0 && sl.failed*50 > sl.reads {
-		list = append(list, fmt.Sprintf("%s: %d readings failed", sl.meters[0].Name, sl.failed))
-	}
-	return list
-}
+// now is the trial's clock, in whole microseconds: finer ones cost bytes in the
+// store and mean nothing.
+func (s *Sampler) now() time.Duration { return time.Since(s.epoch).Truncate(time.Microsecond) }

@@ -15,7 +15,6 @@ type recording struct {
 	t     []time.Duration
 	v     []int64
 	last  time.Duration // of the newest reading, stored or not
-	fresh bool          // there was a reading the last time the source was read
 	limit int           // changes kept before thinning
 	// thinned counts how often half of the changes were dropped.
 	thinned int
@@ -23,7 +22,7 @@ type recording struct {
 
 // add takes a reading. Readings come in the order of time.
 func (r *recording) add(t time.Duration, v int64) {
-	r.last, r.fresh = t, true
+	r.last = t
 	if n := len(r.v); n > 0 && r.v[n-1] == v {
 		return
 	}

@@ -7,12 +7,24 @@ import (
 	"memtrix"
 )
 
-// Rates of the sources. Fast is the default of Config.Interval.
+// Rates of the sources. FastCard and Fast are the defaults of
+// Config.CardInterval and Config.Interval.
 const (
-	Fast   = 10 * time.Millisecond
-	Medium = 100 * time.Millisecond
-	Slow   = 250 * time.Millisecond
+	FastCard = time.Millisecond
+	Fast     = 10 * time.Millisecond
+	Medium   = 100 * time.Millisecond
+	Slow     = 250 * time.Millisecond
+	Seldom   = time.Second
 )
+
+// share is the part of the time that a source may take which slows itself down:
+// one in share.
+const share = 200
+
+// affordable is how often a reading that takes cost may be taken, within bounds.
+func affordable(cost, least, most time.Duration) time.Duration {
+	return min(max(share*cost, least), max(least, most))
+}
 
 // Source is one family of meters. It is used by one goroutine.
 type Source interface {
@@ -27,6 +39,12 @@ type Source interface {
 	// sampler's interval; 0 means at every tick.
 	Every() time.Duration
 	Close() error
+}
+
+// namedSource is a source with the name under which its cost is told.
+type namedSource struct {
+	name string
+	Source
 }
 
 // Absence is a meter that a trial does not have, and why.

@@ -96,3 +96,26 @@ func orderNote(env Lookup, cards []Info) string {
 	}
 	return "the cards of this machine differ, and CUDA may number them in another order than NVML: set CUDA_DEVICE_ORDER=PCI_BUS_ID to be sure which one is meant"
 }
+
+// visible gives the indices of all cards that a CUDA program with this
+// environment sees; see Choose for the rules.
+func visible(env Lookup, cards []Info) []int {
+	list, set := env("CUDA_VISIBLE_DEVICES")
+	if !set {
+		all := make([]int, len(cards))
+		for i := range all {
+			all[i] = i
+		}
+		return all
+	}
+	var found []int
+	for entry := range strings.SplitSeq(list, ",") {
+		one := func(name string) (string, bool) { return strings.TrimSpace(entry), name == "CUDA_VISIBLE_DEVICES" }
+		i, _, err := Choose(one, cards)
+		if err != nil || slices.Contains(found, i) {
+			break // it hides itself and all after it
+		}
+		found = append(found, i)
+	}
+	return found
+}

@@ -2,6 +2,7 @@ package nvidia
 
 import (
 	"errors"
+	"slices"
 	"testing"
 )
 
@@ -36,4 +37,21 @@ func TestChoose(t *testing.T) {
 	check(map[string]string{cvd: "1"}, mixed, 1, true, true)
 	check(map[string]string{cvd: "GPU-aa22"}, mixed, 1, false, true)
 	check(map[string]string{cvd: "1", cdo: "PCI_BUS_ID"}, mixed, 1, false, true)
+}
+
+func TestVisible(t *testing.T) {
+	cards := []Info{{0, "A", "GPU-aa11", 1}, {1, "A", "GPU-aa22", 1}, {2, "A", "GPU-bb33", 1}}
+	check := func(list string, set bool, want ...int) {
+		t.Helper()
+		got := visible(func(string) (string, bool) { return list, set }, cards)
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: want %v, got %v", list, want, got)
+		}
+	}
+	check("", false, 0, 1, 2)
+	check("", true)
+	check("2,0", true, 2, 0)
+	check("1, GPU-bb", true, 1, 2)
+	check("0,7,1", true, 0)
+	check("0,0", true, 0)
 }

@@ -18,6 +18,7 @@ type Card struct {
 	device nvml.Device
 	hasV2  bool
 	hasMPS bool
+	quick  *quick // nil where go-nvml is asked
 }
 
 // Open opens the card that a CUDA program with the given environment uses
@@ -49,6 +50,7 @@ func open(env Lookup) (*Card, error) {
 		}
 		c.device = d
 		c.Info = info(-1, d)
+		c.speedUp()
 		return c, nil
 	}
 	cards, devices, err := list()
@@ -60,7 +62,14 @@ func open(env Lookup) (*Card, error) {
 		return nil, err
 	}
 	c.Info, c.Note, c.device = cards[i], note, devices[i]
+	c.speedUp()
 	return c, nil
+}
+
+func (c *Card) speedUp() {
+	if c.hasV2 {
+		c.quick = newQuick(c.device)
+	}
 }
 
 // Close gives the library back.
@@ -79,6 +88,9 @@ func (c *Card) Close() error {
 func (c *Card) Memory() (Memory, error) {
 	if c == nil {
 		return Memory{}, ErrNoCard
+	}
+	if c.quick != nil {
+		return c.quick.memory(c.Name)
 	}
 	if c.hasV2 {
 		m, ret := c.device.GetMemoryInfo_v2()

@@ -33,6 +33,18 @@ func TestMain(m *testing.M) {
 		p.MemoryError = fmt.Sprint(err)
 		p.Processes, err = card.Processes(nil)
 		p.ProcessesError = fmt.Sprint(err)
+		p.Utilization, err = card.Utilization()
+		p.UtilizationError = fmt.Sprint(err)
+		p.Received, p.Sent, err = card.Traffic()
+		p.TrafficError = fmt.Sprint(err)
+		p.Allocs = testing.AllocsPerRun(100, func() { card.Memory() })
+		if all, err := OpenAll(os.LookupEnv); err == nil {
+			for _, c := range all {
+				m, err := c.Memory()
+				p.All = append(p.All, fmt.Sprint(c.Index, m.Total/gib, err))
+				c.Close()
+			}
+		}
 		if err := card.Close(); err != nil {
 			p.OpenError = err.Error()
 		}
@@ -52,6 +64,11 @@ type probe struct {
 	MemoryError    string
 	Processes      []Process
 	ProcessesError string
+
+	Utilization, Received, Sent    int64
+	UtilizationError, TrafficError string
+	Allocs                         float64 // of one reading of the memory
+	All                            []string
 }
 
 func listed() (Inventory, string) {
@@ -106,6 +123,9 @@ func TestNewDriver(t *testing.T) {
 		},
 		MemoryError:    "<nil>",
 		ProcessesError: "<nil>",
+		Utilization:    41, UtilizationError: "<nil>",
+		Received: 3000_000, Sent: 500_000, TrafficError: "<nil>",
+		All: []string{"0 10 <nil>", "1 20 <nil>"},
 	}
 	if !reflect.DeepEqual(p, want) {
 		t.Errorf("want %+v\ngot  %+v", want, p)
@@ -121,6 +141,9 @@ func TestOldDriver(t *testing.T) {
 	want := Memory{Total: 20 * gib, Used: 3 * gib, Free: 17 * gib}
 	if p.Memory != want {
 		t.Errorf("want %+v, got %+v", want, p.Memory)
+	}
+	if p.TrafficError != errNotTold.Error() || p.Utilization != 42 {
+		t.Errorf("load: got %q and %d", p.TrafficError, p.Utilization)
 	}
 }
 
