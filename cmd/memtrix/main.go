@@ -46,6 +46,7 @@ type cli struct {
 	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
+	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
 	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`
@@ -121,6 +122,9 @@ func exitStatus(a app, err error) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "memtrix: stopped")
 		return exitInterrupted
+	case errors.As(err, &specErrors) && machineOnly(specErrors):
+		fmt.Fprintln(a.stderr, err)
+		return exitCannot
 	case errors.As(err, &specErrors):
 		fmt.Fprintln(a.stderr, err) // each line names file, line and column
 		return exitUsage

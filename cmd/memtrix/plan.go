@@ -27,7 +27,9 @@ func (c *planCmd) Run(a *app) error {
 	if err == nil {
 		defer db.Close()
 	}
-	w, err := newWorld(a.ctx, db)
+	provider := newProvider(a, true, false)
+	defer provider.Close()
+	w, err := newWorld(a.ctx, db, provider)
 	if err != nil {
 		return err
 	}

@@ -36,6 +36,7 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	c.ownModels(a, spec)
 	db, err := results.Open(a.ctx, c.Results)
 	if err != nil {
 		return cannot{err}
@@ -86,13 +87,18 @@ func verdict(s *reports.Session) error {
 // runSpec plans a spec and runs what its session is missing. The session comes
 // back also when the run was interrupted, with all its trials.
 func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool) (*reports.Session, error) {
-	w, err := newWorld(a.ctx, db)
+	provider := newProvider(a, false, quiet)
+	defer provider.Close()
+	w, err := newWorld(a.ctx, db, provider)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := makePlan(a, spec, w)
 	if err != nil {
 		return nil, err
+	}
+	if !quiet {
+		sayMade(a, provider)
 	}
 	session, err := pickSession(a, db, plan.Spec, which)
 	if err != nil {

@@ -23,28 +23,33 @@ type specFlags struct {
 	ComfyUI  string `name:"comfyui" help:"A ComfyUI folder (holds main.py), for a first look without a spec." placeholder:"DIR" type:"path"`
 	Workflow string `help:"A workflow in API format, or the name of a built-in one, for a first look." placeholder:"FILE"`
 	Python   string `help:"The Python that runs that ComfyUI; found by itself where possible." placeholder:"PYTHON"`
-	Device   string `help:"Where models run in a first look: gpu or cpu. By default gpu where there is an NVIDIA card." enum:",gpu,cpu" default:""`
+	versionFlags
+	Device string `help:"Where models run in a first look: gpu or cpu. By default gpu where there is an NVIDIA card." enum:",gpu,cpu" default:""`
 }
 
 // load reads the spec or makes one of the flags.
 func (f *specFlags) load() (*matrix.Spec, error) {
 	switch {
-	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != ""):
-		return nil, usage{errors.New("give a spec, or --comfyui and --workflow, not both")}
+	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != "" || f.Version != ""):
+		return nil, usage{errors.New("give a spec, or --comfyui or --version and --workflow, not both")}
 	case f.Spec != "":
 		data, err := os.ReadFile(f.Spec)
 		if err != nil {
 			return nil, usage{fmt.Errorf("read spec: %w", err)}
 		}
 		return matrix.Parse(f.Spec, data)
-	case f.ComfyUI == "":
-		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR and --workflow FILE")}
+	case f.ComfyUI == "" && f.Version == "":
+		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR or --version VERSION, and --workflow FILE")}
+	case f.ComfyUI != "" && f.Version != "":
+		return nil, usage{errors.New("give --comfyui or --version, not both")}
 	}
 	workflow := f.Workflow
 	if workflow == "" {
 		workflow = "sd15"
 	}
-	return matrix.FirstLook(f.ComfyUI, f.Python, workflow, f.device()), nil
+	spec := matrix.FirstLook(f.ComfyUI, f.Python, workflow, f.device())
+	f.apply(spec, f.Python)
+	return spec, nil
 }
 
 func (f *specFlags) device() string {
@@ -64,10 +69,12 @@ type world struct {
 	ctx     context.Context
 	targets map[memtrix.TargetKind]memtrix.Target
 	db      *results.DB // nil where there are no results yet
-	known   map[string]memtrix.Version
+	// provider has the versions; closed with the world.
+	provider *versions.Provider
+	known    map[string]memtrix.Version
 }
 
-func newWorld(ctx context.Context, db *results.DB) (*world, error) {
+func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) (*world, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, cannot{fmt.Errorf("find the cache folder: %w", err)}
@@ -82,10 +89,11 @@ func newWorld(ctx context.Context, db *results.DB) (*world, error) {
 		SimCommand: simCommand(self),
 	}
 	return &world{
-		ctx:     ctx,
-		targets: map[memtrix.TargetKind]memtrix.Target{memtrix.TargetComfyUI: target, memtrix.TargetSim: target},
-		db:      db,
-		known:   map[string]memtrix.Version{},
+		ctx:      ctx,
+		targets:  map[memtrix.TargetKind]memtrix.Target{memtrix.TargetComfyUI: target, memtrix.TargetSim: target},
+		db:       db,
+		provider: provider,
+		known:    map[string]memtrix.Version{},
 	}, nil
 }
 
@@ -116,11 +124,12 @@ func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
 	if e.Sim != "" {
 		return simVersion(e), nil
 	}
-	key := e.Name + "\x00" + e.Path + "\x00" + e.Python
+	r := request(e)
+	key := fmt.Sprintf("%q", r)
 	if v, ok := w.known[key]; ok {
 		return v, nil
 	}
-	v, err := versions.Resolve(w.ctx, e.Name, e.Path, e.Python)
+	v, err := w.provider.Get(w.ctx, r)
 	if err == nil {
 		w.known[key] = v
 	}
