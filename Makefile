@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit clean
+.PHONY: demo build test fmt vet staticcheck unit kills clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -26,6 +26,10 @@ staticcheck:
 
 unit:
 	$(GO) test -race ./...
+
+# Long proofs; the tests have a short form of each.
+kills:
+	MEMTRIX_KILLS=20 $(GO) test -count 1 -v -run TestKilled ./cmd/memtrix
 
 clean:
 	rm -rf memtrix demo-results

@@ -88,6 +88,9 @@ func mean(x []float64) float64 {
 
 func title(c memtrix.PlannedCell, repeat int) string {
 	s := fmt.Sprintf("%s  %s  %s", c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Settings)
+	if h := c.Cell.Hardware.Name; h != "" && h != "as-is" {
+		s += "  " + h
+	}
 	if c.Repeats > 1 {
 		s += fmt.Sprintf("  repeat %d/%d", repeat+1, c.Repeats)
 	}

@@ -107,7 +107,10 @@ func (t *trialRun) gate(ctx context.Context) (*int64, error) {
 // holder has on the card counts as the baseline.
 func (t *trialRun) makeMachine(ctx context.Context, baseline *int64) (*int64, error) {
 	h := t.trial.Cell.Hardware
-	if t.r.Machine == nil || t.trial.Simulated {
+	if t.trial.Simulated {
+		h.VRAM = 0 // it has a card of its own
+	}
+	if t.r.Machine == nil {
 		return baseline, nil
 	}
 	var err error
