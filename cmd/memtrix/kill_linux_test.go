@@ -42,10 +42,11 @@ func TestKilled(t *testing.T) {
 	}
 	file := filepath.Join(dir, "spec.yaml")
 	text := "versions: [{sim: 0.29.0}]\nworkflows: [image]\nsettings: {list: [{}, {cache: none}]}\n" +
-		"hardware: [{name: small, " + spec + "}]\nrest: 500ms\nfree: off\nargs: [--sim-scale, '0.02', --sim-speed, '50']\n"
+		"hardware: [{name: small, " + spec + "}]\nrest: 3s\nfree: off\nargs: [--sim-scale, '0.02', --sim-speed, '50']\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	seen := 0 // what a kill could have left
 	for n := range kills {
 		cmd := exec.Command(self, "run", file, "--results", filepath.Join(dir, "r"), "-q", "--session", "new")
 		cmd.Env = append(os.Environ(), "HOME="+dir)
@@ -53,6 +54,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(100+rand.IntN(2500)) * time.Millisecond)
+		seen += len(leftovers(self, cmd.Process.Pid))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -65,16 +67,20 @@ func TestKilled(t *testing.T) {
 			t.Errorf("kill %d left behind: %s", n+1, strings.Join(left, "; "))
 		}
 	}
+	if seen == 0 {
+		t.Error("nothing was there to be left behind: the test proves nothing")
+	}
+	t.Logf("%d kills, %d servers, keepers and groups that could have been left", kills, seen)
 }
 
-// leftovers are the processes that still run a program, and the memory groups
-// that were made by a process.
+// leftovers are the processes other than pid that run a program, and the memory
+// groups that pid had made.
 func leftovers(program string, pid int) []string {
 	var left []string
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		data, err := os.ReadFile(path)
-		if err == nil && strings.HasPrefix(string(data), program+"\x00") {
+		if err == nil && path != fmt.Sprintf("/proc/%d/cmdline", pid) && strings.HasPrefix(string(data), program+"\x00") {
 			left = append(left, strings.ReplaceAll(string(data), "\x00", " "))
 		}
 	}
