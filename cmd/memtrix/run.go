@@ -47,7 +47,10 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	if c.JSON {
-		return errors.Join(reports.SessionJSON(a.stdout, *s), err)
+		if err := errors.Join(reports.SessionJSON(a.stdout, *s), err); err != nil {
+			return err
+		}
+		return verdict(s)
 	}
 	return finishRun(a, s, c.Results, err)
 }

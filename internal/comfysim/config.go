@@ -40,21 +40,22 @@ type config struct {
 	opts options
 	argv []string // ComfyUI's own flags as they were given
 
-	cuda     bool // a card is there and is used
-	dynamic  bool // dynamic VRAM is in force
-	state    vramState
-	native   bool // torch's own allocator instead of cudaMallocAsync
-	streams  int  // of async weight offloading
-	pinned   bool
-	smart    bool
-	gpuOnly  bool
-	reserve  int64 // bytes left to other programs, in estimates
-	capacity int64 // bytes of the capacity not to be used under dynamic VRAM
-	headroom int64 // bytes to be kept really free under dynamic VRAM
-	cache    cacheMode
-	lru      int // entries
-	ram      int64
-	folders  folders
+	cuda       bool // a card is there and is used
+	dynamic    bool // dynamic VRAM is in force
+	aimdoAsked bool // by the flags it should be
+	state      vramState
+	native     bool // torch's own allocator instead of cudaMallocAsync
+	streams    int  // of async weight offloading
+	pinned     bool
+	smart      bool
+	gpuOnly    bool
+	reserve    int64 // bytes left to other programs, in estimates
+	capacity   int64 // bytes of the capacity not to be used under dynamic VRAM
+	headroom   int64 // bytes to be kept really free under dynamic VRAM
+	cache      cacheMode
+	lru        int // entries
+	ram        int64
+	folders    folders
 
 	unet, vae, text dtype
 }
@@ -77,8 +78,9 @@ func newConfig(sim simArgs, ver simVersion, opts options, argv []string) (*confi
 	c.cuda = sim.card > 0 && !opts.has("--cpu")
 	c.gpuOnly = c.cuda && opts.has("--gpu-only")
 	c.state = c.pickState()
-	c.dynamic = c.cuda && ver.dynamic && (opts.has("--enable-dynamic-vram") ||
+	c.aimdoAsked = c.cuda && ver.dynamic && (opts.has("--enable-dynamic-vram") ||
 		!opts.has("--disable-dynamic-vram") && c.state != stateHigh && c.state != stateNo)
+	c.dynamic = c.aimdoAsked && sim.fault != faultNoAimdo
 	c.native = opts.has("--disable-cuda-malloc") || slices.Contains(opts["--fast"], "autotune")
 	c.streams = c.pickStreams()
 	c.pinned = c.cuda && ver.pinShare > 0 && !opts.has("--disable-pinned-memory")

@@ -34,7 +34,7 @@ import (
 //	--sim-speed F         simulated seconds in a second
 //	--sim-fault NAME      die-at-start, missing-module, hang-at-start, slow-start,
 //	                      hang-in-load, hang-in-sample, kill-in-sample,
-//	                      error-in-sample, drop-socket
+//	                      error-in-sample, drop-socket, no-aimdo
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	simArgs, rest, err := splitSimArgs(args)
 	if err != nil {

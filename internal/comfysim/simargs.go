@@ -35,10 +35,11 @@ const (
 	faultKillInSample  = "kill-in-sample"  // killed by a signal after the first step
 	faultErrorInSample = "error-in-sample" // an exception that is not about memory
 	faultDropSocket    = "drop-socket"     // every socket is closed after the first step
+	faultNoAimdo       = "no-aimdo"        // comfy-aimdo does not work: no dynamic VRAM, whatever is asked
 )
 
 var faults = []string{faultDieAtStart, faultMissingModule, faultHangAtStart, faultSlowStart,
-	faultHangInLoad, faultHangInSample, faultKillInSample, faultErrorInSample, faultDropSocket}
+	faultHangInLoad, faultHangInSample, faultKillInSample, faultErrorInSample, faultDropSocket, faultNoAimdo}
 
 func splitSimArgs(args []string) (simArgs, []string, error) {
 	sim := simArgs{version: "0.29.0", cardFree: -1, scale: 1, speed: 1, cardFile: memtrix.SimCardFile}

@@ -110,11 +110,11 @@ func (s *sim) startConditions() map[string]bool {
 	path := c.databasePath()
 	_, err := os.Stat(path)
 	return map[string]bool{
-		"cuda": c.cuda, "dynamic": c.dynamic, "dynoff": c.opts.has("--disable-dynamic-vram"),
+		"cuda": c.cuda, "dynamic": c.dynamic, "noaimdo": c.aimdoAsked && !c.dynamic, "dynoff": c.opts.has("--disable-dynamic-vram"),
 		"smart": c.smart, "pinned": c.pinned, "streams": c.streams > 0,
 		"bare": c.bareEnv(), "freshuser": c.folders.userIsNew && !c.opts.has("--multi-user"),
 		"freshdb": path == "" || err != nil, "basedir": c.opts.has("--base-directory"),
-		"nocustom": c.opts.has("--disable-all-custom-nodes"), "fp32": c.opts.has("--force-fp32"),
+		"nocustom": c.opts.has("--disable-all-custom-nodes"), "deterministic": c.opts.has("--deterministic"), "fp32": c.opts.has("--force-fp32"),
 		"fp16acc": slices.Contains(c.opts["--fast"], "fp16_accumulation") ||
 			c.opts.has("--fast") && len(c.opts["--fast"]) == 0,
 	}
