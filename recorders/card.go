@@ -84,6 +84,10 @@ func (c *cardMemory) Read(_ time.Duration, put func(int, int64)) error {
 	if err != nil {
 		return err
 	}
+	return c.feed(m, put)
+}
+
+func (c *cardMemory) feed(m nvidia.Memory, put func(int, int64)) error {
 	put(cardUsed, m.Used)
 	put(cardFree, m.Free)
 	if c.apart {
@@ -216,6 +220,10 @@ func (c *otherCard) Read(_ time.Duration, put func(int, int64)) error {
 	if err != nil {
 		return err
 	}
+	return c.feed(m, put)
+}
+
+func (c *otherCard) feed(m nvidia.Memory, put func(int, int64)) error {
 	put(0, m.Used)
 	put(1, m.Free)
 	return nil

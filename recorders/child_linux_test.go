@@ -20,8 +20,12 @@ import (
 // The test binary runs itself as the process that is measured. The child obeys
 // lines on its standard input and answers each with "ok".
 func TestMain(m *testing.M) {
-	if os.Getenv("RECORDERS_CHILD") != "" {
+	switch {
+	case os.Getenv("RECORDERS_CHILD") != "":
 		child()
+		return
+	case os.Getenv("RECORDERS_WATCH") != "":
+		watchChild()
 		return
 	}
 	os.Exit(m.Run())

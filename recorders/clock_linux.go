@@ -23,3 +23,10 @@ func threadCPU() (time.Duration, error) {
 	}
 	return time.Duration(ts.Nano()), nil
 }
+
+// monotonic is CLOCK_MONOTONIC in ns.
+func monotonic() int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"memtrix/recorders/nvidia"
 )
 
 // Names of the threads.
@@ -20,7 +22,8 @@ type lane struct {
 	name     string
 	interval time.Duration
 	slots    []*slot
-	ring     *ring // nil: changes are stored at once
+	ring     *ring         // nil: changes are stored at once
+	watching *nvidia.Watch // nil: sources are read one by one
 	now      func() time.Duration
 	stopping *atomic.Bool
 	stop     <-chan struct{} // closed after stopping is set
@@ -98,5 +101,15 @@ func (l *lane) tick(all bool) {
 		if cpu, err := threadCPU(); err == nil {
 			l.cpu.Store(int64(cpu))
 		}
+	}
+}
+
+// close is for after the thread has ended.
+func (l *lane) close() {
+	if l.ring != nil {
+		l.ring.drain()
+	}
+	if l.watching != nil {
+		l.watching.Close()
 	}
 }

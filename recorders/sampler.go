@@ -75,11 +75,26 @@ func Start(cfg Config) *Sampler {
 	s.tree.root.Store(int64(cfg.PID))
 	s.open(cfg)
 	for _, l := range s.lanes {
-		if len(l.slots) > 0 {
-			s.running.Go(l.run)
-		}
+		s.start(l)
 	}
 	return s
+}
+
+// start starts a lane that has something to read.
+func (s *Sampler) start(l *lane) {
+	if len(l.slots) == 0 {
+		return
+	}
+	if l.name == laneCard {
+		if cards := l.watchable(); cards != nil {
+			if w := nvidia.NewWatch(cards, l.interval); w != nil {
+				l.watching = w
+				s.running.Go(func() { l.watch(w) })
+				return
+			}
+		}
+	}
+	s.running.Go(l.run)
 }
 
 func (s *Sampler) open(cfg Config) {
@@ -169,11 +184,14 @@ func (s *Sampler) Stop() []memtrix.Series {
 	s.once.Do(func() {
 		s.stopping.Store(true)
 		close(s.stop)
+		for _, l := range s.lanes {
+			if l.watching != nil {
+				l.watching.Stop()
+			}
+		}
 		s.running.Wait()
 		for _, l := range s.lanes {
-			if l.ring != nil {
-				l.ring.drain()
-			}
+			l.close()
 		}
 		for _, m := range s.meters {
 			if m.any {

@@ -86,20 +86,9 @@ func (sl *slot) take(m *meterState, v int64) {
 }
 
 func (sl *slot) read(now time.Duration) {
-	sl.now = now
-	for _, m := range sl.meters {
-		m.fresh = false
-	}
+	sl.begin(now)
 	every := sl.source.Every()
-	err := sl.measure(every, now)
-	lost := false
-	for _, m := range sl.meters {
-		if !m.fresh {
-			m.has.Store(false)
-			lost = lost || m.ever.Load()
-		}
-	}
-	sl.note(now, err, lost)
+	sl.end(now, sl.measure(every, now))
 	every = sl.source.Every()
 	sl.cost.every.Store(int64(every))
 	if every > 0 {
@@ -108,6 +97,25 @@ func (sl *slot) read(now time.Duration) {
 			sl.due = now + every
 		}
 	}
+}
+
+// begin and end are around each reading.
+func (sl *slot) begin(now time.Duration) {
+	sl.now = now
+	for _, m := range sl.meters {
+		m.fresh = false
+	}
+}
+
+func (sl *slot) end(now time.Duration, err error) {
+	lost := false
+	for _, m := range sl.meters {
+		if !m.fresh {
+			m.has.Store(false)
+			lost = lost || m.ever.Load()
+		}
+	}
+	sl.note(now, err, lost)
 }
 
 // measure reads the source, and its cost where that is due.

@@ -3,6 +3,8 @@ package recorders
 import (
 	"runtime"
 	"time"
+
+	"memtrix/recorders/nvidia"
 )
 
 // Thread is what one thread of a sampler did.
@@ -65,16 +67,27 @@ func (s *Sampler) Costs() []Cost {
 	return list
 }
 
-// EmptyLoop wakes a thread at an interval, as a recording thread is woken, and
-// does nothing else, until stop is closed: what the machine takes for the waking
-// alone.
-func EmptyLoop(stop <-chan struct{}, interval time.Duration) {
+// EmptyLoop wakes a thread at an interval in the way in which cards are read (in
+// C), or in which everything else is (in Go), and does nothing else, until stop is
+// closed: what the machine takes for the waking alone.
+func EmptyLoop(stop <-chan struct{}, interval time.Duration, c bool) {
 	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+	var w *nvidia.Watch
+	if c {
+		w = nvidia.NewWatch(nil, interval)
+	}
+	if w != nil {
+		defer w.Close()
+	}
 	for next := time.Now(); ; {
 		select {
 		case <-stop:
 			return
 		default:
+		}
+		if w != nil {
+			w.Run(monotonic()+int64(watchFor), nil)
+			continue
 		}
 		next = next.Add(interval)
 		for d := time.Until(next); d > 0; d = time.Until(next) {

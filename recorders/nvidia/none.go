@@ -5,6 +5,7 @@ package nvidia
 import (
 	"fmt"
 	"runtime"
+	"time"
 )
 
 // Card is one open card. On this system there are none.
@@ -40,3 +41,35 @@ func OpenAll(Lookup) ([]*Card, error) { return nil, unsupported() }
 
 // List always fails here.
 func List() (Inventory, error) { return Inventory{}, unsupported() }
+
+// Watch is not possible here.
+type Watch struct{}
+
+// NewWatch always gives nil here.
+func NewWatch([]*Card, time.Duration) *Watch { return nil }
+
+// Change is a new answer of one card.
+type Change struct {
+	Card int
+	At   int64
+	Memory
+	Err error
+}
+
+// Watched is what a watch did so far.
+type Watched struct {
+	Seen, Ticks, Missed, Measured int64
+	CPU, Wall, Longest            time.Duration
+}
+
+// Run does nothing here.
+func (w *Watch) Run(int64, func(Change)) {}
+
+// Stop does nothing here.
+func (w *Watch) Stop() {}
+
+// Close does nothing here.
+func (w *Watch) Close() {}
+
+// Watched does nothing here.
+func (w *Watch) Watched() Watched { return Watched{} }
