@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,18 +13,22 @@ import (
 
 	"memtrix/comfyui"
 	"memtrix/versions"
+	"memtrix/versions/source"
 )
 
 type flagsCmd struct {
-	ComfyUI string `name:"comfyui" required:"" help:"A ComfyUI folder (holds comfy/cli_args.py)." placeholder:"DIR"`
+	ComfyUI string `name:"comfyui" required:"" help:"A ComfyUI folder (holds comfy/cli_args.py), or a version: a release (0.29.0), commit, branch, pr:N, latest or latest~N." placeholder:"DIR|VERSION"`
+	Source  string `help:"Where a version is looked up: a git URL or a local repository. Default: the official one." placeholder:"REPO"`
 	Python  string `help:"The Python that is asked; any since 3.9 will do. By default the one on PATH, else the folder's own." placeholder:"PYTHON"`
 	JSON    bool   `name:"json" help:"One JSON document on standard output."`
 }
 
 func (c *flagsCmd) Run(a *app) error {
-	dir, err := treeOf(c.ComfyUI)
+	provider := newProvider(a, true, false)
+	defer provider.Close()
+	dir, err := c.tree(a, provider)
 	if err != nil {
-		return usage{err}
+		return err
 	}
 	python := c.Python
 	if python == "" {
@@ -49,16 +52,33 @@ func (c *flagsCmd) Run(a *app) error {
 	return writeFlags(a.stdout, flags)
 }
 
-// treeOf finds the folder that a person means by a folder or a version.
-func treeOf(name string) (string, error) {
-	dir, err := filepath.Abs(name)
+// tree finds the folder that a person means by a folder or a version. A folder
+// that is there is meant before a version of that name.
+func (c *flagsCmd) tree(a *app, provider *versions.Provider) (string, error) {
+	dir, err := filepath.Abs(c.ComfyUI)
 	if err != nil {
-		return "", fmt.Errorf("ComfyUI folder %s: %w", name, err)
+		return "", usage{fmt.Errorf("ComfyUI folder %s: %w", c.ComfyUI, err)}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "comfy", "cli_args.py")); err != nil {
-		return "", fmt.Errorf("%s is not a ComfyUI folder: %w", name, err)
+	if exists(filepath.Join(dir, "comfy", "cli_args.py")) {
+		return dir, nil
 	}
-	return dir, nil
+	if exists(dir) || filepath.IsAbs(c.ComfyUI) {
+		return "", usage{fmt.Errorf("%s is not a ComfyUI folder: it has no comfy/cli_args.py", c.ComfyUI)}
+	}
+	if _, err := source.ParseName(c.ComfyUI); err != nil {
+		return "", usage{fmt.Errorf("%s is neither a ComfyUI folder nor a version: %w", c.ComfyUI, err)}
+	}
+	v, err := provider.Tree(a.ctx, versions.Request{Version: c.ComfyUI, Source: c.Source})
+	var cannotGet *versions.CannotError
+	switch {
+	case err == nil:
+		return v.Dir, nil
+	case a.ctx.Err() != nil:
+		return "", a.ctx.Err()
+	case errors.As(err, &cannotGet):
+		return "", cannot{err}
+	}
+	return "", usage{err}
 }
 
 // anyPython needs no package: the module that is asked has the standard library
