@@ -6,8 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -61,6 +63,18 @@ func child() {
 			fmt.Println("ok", c.Process.Pid)
 			fmt.Fprintln(w, "sleep") // its input ends with us
 			os.Exit(0)
+		case "burst": // that many children, eight at a time
+			n, _ := strconv.Atoi(words[1])
+			var running sync.WaitGroup
+			room := make(chan struct{}, 8)
+			for range n {
+				room <- struct{}{}
+				running.Go(func() {
+					exec.Command("/bin/sh", "-c", "true").Run()
+					<-room
+				})
+			}
+			running.Wait()
 		case "sleep":
 			time.Sleep(20 * time.Second)
 			os.Exit(0)
@@ -193,8 +207,16 @@ func TestSampledPeakAgreesWithKernel(t *testing.T) {
 		rss := find(t, all, meter)
 		for _, sp := range spans {
 			peak, ok := PeakIn(rss, sp.from, sp.to)
-			if !ok || !within(peak.Value, sp.kernel, 1) {
-				t.Errorf("%s, %d MiB: want %d (VmHWM) within 1 %%, got %+v %v", meter, sp.mib, sp.kernel, peak, ok)
+			if ok && within(peak.Value, sp.kernel, 1) {
+				continue
+			}
+			// A busy machine: no reading fell into the 30 ms, and the kernel's
+			// own peak must have been noticed.
+			seen := slices.ContainsFunc(s.KernelPeaks(), func(k KernelPeak) bool {
+				return k.Meter == meter && k.From < sp.to && k.To > sp.from && within(k.Value, sp.kernel, 1)
+			})
+			if !seen {
+				t.Errorf("%s, %d MiB: want %d (VmHWM) within 1 %%, got %+v %v and %v", meter, sp.mib, sp.kernel, peak, ok, s.KernelPeaks())
 			}
 			if sp.kernel < int64(sp.mib)<<20 || sp.kernel > int64(sp.mib+60)<<20 {
 				t.Errorf("%d MiB: VmHWM %d is not of this span alone", sp.mib, sp.kernel)
@@ -284,5 +306,56 @@ func TestTreeWithZombie(t *testing.T) {
 	got, err := readOnce(memory)
 	if err != nil || len(got) != len(treeMeters) {
 		t.Errorf("want all meters, got %v, %v", got, err)
+	}
+}
+
+// A spike of 5 ms in a child is in the tree's peak: where no reading saw it, the
+// kernel's counter tells.
+func TestShortSpikeInAChild(t *testing.T) {
+	p := startPuppet(t)
+	s := Start(Config{PID: p.pid(), Env: noCard})
+	defer s.Stop()
+	p.do("fork")
+	eventually(t, "the child", func() bool { return len(*s.tree.members.Load()) == 2 })
+	eventually(t, "its memory", func() bool { now := s.Now(); return now[memtrix.RAMTreeRSS] > now[memtrix.RAMProcessRSS]+1<<20 })
+	base := s.Now()[memtrix.RAMTreeRSS]
+	for range 5 {
+		p.do("hold 300 5")
+	}
+	time.Sleep(3 * Medium) // the child is read once more
+	all := s.Stop()
+	peak, _ := PeakIn(find(t, all, memtrix.RAMTreeRSS), 0, time.Hour)
+	for _, k := range KernelPeaksIn(s.KernelPeaks(), 0, time.Hour) {
+		if k.Meter == memtrix.RAMTreeRSS && k.Value > peak.Value {
+			peak = k
+		}
+	}
+	if low, high := base+300<<20, base+340<<20; peak.Value < low || peak.Value > high {
+		t.Errorf("peak: want %d to %d, got %+v", low, high, peak)
+	}
+}
+
+// A burst of short-lived children does not break the tree, and what they held is
+// not lost from its sum.
+func TestBurstOfChildren(t *testing.T) {
+	p := startPuppet(t)
+	s := Start(Config{PID: p.pid(), Env: noCard})
+	defer s.Stop()
+	p.do("burst 200")
+	eventually(t, "their end", func() bool { return len(*s.tree.members.Load()) == 1 })
+	p.do("keep 100")
+	eventually(t, "what came after", func() bool { return s.Now()[memtrix.RAMTreeRSS] > 100<<20 })
+	most := 0
+	for _, v := range find(t, s.Stop(), memtrix.RAMTreeRSS).V {
+		if v < 0 {
+			t.Fatalf("a sum of %d", v)
+		}
+		most = max(most, int(v))
+	}
+	if most > 4<<30 {
+		t.Errorf("a peak of %d out of a burst of small processes", most)
+	}
+	if w := s.Warnings(); len(w) != 0 {
+		t.Errorf("children that end are no reason to warn: %q", w)
 	}
 }

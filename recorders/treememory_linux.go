@@ -105,7 +105,8 @@ func (t *treeMemory) kernelPeaks(now time.Duration, sum int64) {
 	for i := range t.procs {
 		m := &t.procs[i]
 		peak := m.memory.peak
-		rose := peak > m.mark+noise && peak > max(m.before, m.memory.rss)+noise
+		// One that is lower than before was set back (ResetPeak), and is new too.
+		rose := (peak > m.mark+noise || peak < m.mark) && peak > max(m.before, m.memory.rss)+noise
 		if m.full {
 			m.mark = peak
 		}
