@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,14 +45,24 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	events, log := t.events, t.log
 	t.mu.Unlock()
 	t.trial.Spans = spansOf(events, t.marks)
+	between := t.sampler.KernelPeaks()
 	for i := range t.trial.Spans {
 		s := &t.trial.Spans[i]
 		s.Peaks = append(recorders.Peaks(t.trial.Series, s.Start, s.End), t.kernel.peaks(s.Start, s.End)...)
+		s.Peaks = append(s.Peaks, above(recorders.KernelPeaksIn(between, s.Start, s.End), s.Peaks)...)
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)
 	t.inForce()
+	thin(t.trial, t.opts.KeepSeries)
 	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()
+}
+
+// above gives the peaks that are larger than the same meter's among others.
+func above(peaks, others []memtrix.Peak) []memtrix.Peak {
+	return slices.DeleteFunc(peaks, func(p memtrix.Peak) bool {
+		return slices.ContainsFunc(others, func(o memtrix.Peak) bool { return o.Meter == p.Meter && o.Value >= p.Value })
+	})
 }
 
 // inForce makes a trial whose settings the server denied what it is, whatever else

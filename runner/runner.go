@@ -43,7 +43,8 @@ type Options struct {
 	Prompts     int
 	Rest        time.Duration // 0: no rested reading
 	Free        bool
-	Interval    time.Duration // of the fast recorders
+	Interval    time.Duration // at which processes are read; cards are read at 1 kHz
+	KeepSeries  bool          // whole, also those of trials that pass
 	Timeouts    Timeouts
 	Extra       []string // raw flags
 	Env         map[string]string
