@@ -318,6 +318,9 @@ func (p *Provider) wanted(r Request, v *memtrix.Version, mode Mode, date time.Ti
 	want := pyenv.Request{
 		Requirements: string(text), Overrides: r.Overrides, Wheels: r.Wheels, Python: r.Python, About: v.Name,
 	}
+	if add := undeclaredOf(v.Dir, string(text)); len(add) > 0 {
+		want.Requirements += "\n" + strings.Join(add, "\n") + "\n"
+	}
 	// A server that can be told of an empty front end starts without these.
 	if flags, err := scanFlags(v.Dir); err == nil && flags["--front-end-root"] {
 		want.Drop = pyenv.FrontEnd

@@ -260,6 +260,7 @@ func (b *Builder) build(ctx context.Context, p plan, dir string) error {
 	b.say(fmt.Sprintf("making the environment of %s: Python %s, %d requirements, with %s", p.req.About, p.python.Version, len(p.lines), p.tool.name()))
 	err := p.tool.install(ctx, p, dir, b.say)
 	if err == nil {
+		shareCompiled(b.Cache, dir)
 		err = p.complete(dir)
 	}
 	if err != nil {

@@ -21,6 +21,11 @@ func PackageName(name string) string {
 
 var separators = regexp.MustCompile(`[-_.]+`)
 
+// RequirementName is the package that a line of requirements names, "" for none.
+func RequirementName(line string) string {
+	return PackageName(requirementName.FindString(strings.TrimSpace(line)))
+}
+
 // requirements gives the lines to install: those of the file, without comments
 // and what is dropped, with overridden packages in the wanted version.
 func requirements(r Request) ([]string, error) {
