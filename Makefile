@@ -7,8 +7,11 @@ export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
+# make demo REAL=1 [SOURCE=REPO]   the same, on a real one that memtrix gets by itself
+#   [VERSION=0.29.0] [WHEELS=DIR]  which version; packages from a folder
 demo: build
-	./memtrix demo $(if $(COMFYUI),--comfyui "$(COMFYUI)") $(if $(PYTHON),--python "$(PYTHON)")
+	./memtrix demo $(if $(COMFYUI),--comfyui "$(COMFYUI)") $(if $(PYTHON),--python "$(PYTHON)") \
+	  $(if $(REAL),--real) $(if $(SOURCE),--source "$(SOURCE)") $(if $(VERSION),--version "$(VERSION)") $(if $(WHEELS),--wheels "$(WHEELS)")
 
 build:
 	$(GO) build -o memtrix ./cmd/memtrix

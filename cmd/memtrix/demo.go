@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 
 	"memtrix/matrix"
 	"memtrix/results"
@@ -13,6 +14,10 @@ var demoSpec []byte
 type demoCmd struct {
 	ComfyUI string `name:"comfyui" help:"Run the demonstration's settings on this real ComfyUI instead." placeholder:"DIR" type:"path"`
 	Python  string `help:"The Python that runs that ComfyUI." placeholder:"PYTHON"`
+	Real    bool   `help:"Run them on a real ComfyUI that memtrix gets by itself: its source, its packages, a stand-in model."`
+	Version string `help:"Which one." default:"latest" placeholder:"VERSION"`
+	Source  string `help:"Where it comes from: a git URL or a local repository. Default: the official one." placeholder:"REPO"`
+	Wheels  string `help:"Install packages from this folder only, not from the package index." placeholder:"DIR" type:"path"`
 	Results string `help:"Results folder." default:"demo-results" type:"path"`
 	Quiet   bool   `short:"q" help:"No progress."`
 }
@@ -40,7 +45,10 @@ func (c *demoCmd) spec() (*matrix.Spec, error) {
 		return nil, err
 	}
 	family := "sdxl"
-	if c.ComfyUI != "" {
+	if c.ComfyUI != "" && (c.Real || c.Source != "") {
+		return nil, usage{errors.New("give --comfyui, or --real and --source, not both")}
+	}
+	if c.ComfyUI != "" || c.Real || c.Source != "" {
 		family = "sd15"
 		if spec, err = c.real(spec); err != nil {
 			return nil, err

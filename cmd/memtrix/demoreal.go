@@ -17,6 +17,10 @@ import (
 func (c *demoCmd) real(demo *matrix.Spec) (*matrix.Spec, error) {
 	device := (&specFlags{}).device()
 	s := matrix.FirstLook(c.ComfyUI, c.Python, "sd15", device)
+	if c.ComfyUI == "" {
+		v := versionFlags{Version: c.Version, Source: c.Source, Wheels: c.Wheels}
+		v.apply(s, c.Python)
+	}
 	s.Name = demo.Name
 	size := 512
 	if device == "cpu" {
