@@ -67,7 +67,7 @@ func newCardMemory(card Card, baseline *atomic.Pointer[int64]) (*cardMemory, []A
 	if _, ok := card.(sourcer); ok {
 		why = errNotApart
 	}
-	return c, []Absence{{memtrix.VRAMDeviceReserved, why.Error()}}
+	return c, []Absence{{Meter: memtrix.VRAMDeviceReserved, Reason: why.Error()}}
 }
 
 func (c *cardMemory) Meters() []memtrix.Meter {

@@ -2,7 +2,6 @@ package recorders
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -134,8 +133,6 @@ func (t *treeCgroup) moved(pid int, now time.Duration) bool {
 // memsw stands for the memory and swap of version 1, which is no meter.
 const memsw = -1
 
-var errCgroupParts = errors.New("the control group has no such file or sets no limit")
-
 // rise notes that the kernel saw a new peak since the reading before.
 func (t *treeCgroup) rise(now time.Duration, peak, usage int64) {
 	if t.peak > 0 && peak > t.peak && peak > usage {
@@ -192,8 +189,6 @@ func (t *treeCgroup) open(pid int) {
 		t.err = errNoCgroup
 	}
 }
-
-var errNoCgroup = errors.New("the process is in no control group that counts memory (the root, or a container that hides it)")
 
 func (t *treeCgroup) file(dir, name string, meters ...cgroupMeter) {
 	if f, err := openProc(filepath.Join(dir, name)); err == nil {

@@ -22,7 +22,7 @@ func hostSources(string) ([]namedSource, []Absence) {
 		memtrix.RAMHostAvailable, memtrix.RAMHostCached, memtrix.SwapHostUsed, memtrix.SwapHostIn, memtrix.SwapHostOut,
 		memtrix.PSIMemorySome, memtrix.PSIMemoryFull,
 	} {
-		missing = append(missing, Absence{name, err.Error()})
+		missing = append(missing, Absence{Meter: name, Reason: err.Error()})
 	}
 	return nil, missing
 }

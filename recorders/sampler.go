@@ -216,7 +216,7 @@ func (s *Sampler) Absent() []Absence {
 	for _, sl := range s.slots {
 		for _, m := range sl.meters {
 			if !m.ever.Load() {
-				list = append(list, Absence{m.Name, sl.reason()})
+				list = append(list, sl.absence(m))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package recorders
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -153,13 +154,15 @@ func (sl *slot) note(now time.Duration, err error, lost bool) {
 	sl.err, sl.lost = err, lost
 }
 
-func (sl *slot) reason() string {
+// absence says why a meter of the source has had no reading.
+func (sl *slot) absence(m *meterState) Absence {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.err == nil {
-		return "no reading was taken"
+		return Absence{Meter: m.Name, Reason: "no reading was taken"}
 	}
-	return sl.err.Error()
+	usual := errors.Is(sl.err, errCgroupParts) || errors.Is(sl.err, errNoCgroup) || errors.Is(sl.err, errCardSilent)
+	return Absence{Meter: m.Name, Reason: sl.err.Error(), Usual: usual}
 }
 
 func (sl *slot) warnings() []string {

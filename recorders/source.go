@@ -51,19 +51,27 @@ type namedSource struct {
 type Absence struct {
 	Meter  string
 	Reason string
+	// Usual is set where that is no lack: no limit is set, no group counts.
+	Usual bool
 }
 
 // absent gives the same reason to several meters.
 func absent(err error, meters ...memtrix.Meter) []Absence {
 	list := make([]Absence, len(meters))
 	for i, m := range meters {
-		list[i] = Absence{m.Name, err.Error()}
+		list[i] = Absence{Meter: m.Name, Reason: err.Error()}
 	}
 	return list
 }
 
 // errNotStarted is why meters of the tree are missing before SetPID.
 var errNotStarted = errors.New("no process was given to the recorder")
+
+// Errors of sources that lack something on machines that lack nothing.
+var (
+	errCgroupParts = errors.New("the control group has no such file or sets no limit")
+	errNoCgroup    = errors.New("the process is in no control group that counts memory (the root, or a container that hides it)")
+)
 
 // bytesMeter, nsMeter and countMeter keep the lists of meters readable.
 func bytesMeter(name, source string) memtrix.Meter {

@@ -152,6 +152,9 @@ func absences(absent []recorders.Absence) []string {
 	var reasons []string
 	meters := map[string][]string{}
 	for _, a := range absent {
+		if a.Usual {
+			continue
+		}
 		if meters[a.Reason] == nil {
 			reasons = append(reasons, a.Reason)
 		}
