@@ -115,10 +115,14 @@ func (p *Provider) Get(ctx context.Context, r Request) (memtrix.Version, error) 
 	return v, nil
 }
 
+// requestError is about what a person wrote.
+type requestError struct{ error }
+
 // cannot leaves what a person wrote wrongly, and their Ctrl-C, as they are.
 func cannot(ctx context.Context, err error) error {
 	var unknown *source.UnknownError
-	if ctx.Err() != nil || errors.As(err, &unknown) {
+	var request requestError
+	if ctx.Err() != nil || errors.As(err, &unknown) || errors.As(err, &request) {
 		return err
 	}
 	return &CannotError{err}
@@ -251,6 +255,11 @@ func (p *Provider) environment(ctx context.Context, r Request, v *memtrix.Versio
 	if err != nil {
 		return err
 	}
+	for name, spec := range r.Overrides {
+		if err := pyenv.CheckOverride(name, spec); err != nil {
+			return requestError{err}
+		}
+	}
 	if mode == Keep {
 		return p.keep(ctx, r, v)
 	}
@@ -296,10 +305,10 @@ func (p *Provider) mode(ctx context.Context, r Request) (Mode, error) {
 
 func (p *Provider) keep(ctx context.Context, r Request, v *memtrix.Version) error {
 	if len(r.Overrides) > 0 || r.Wheels != "" {
-		return errors.New("packages: keep leaves the environment alone, so overrides: and wheels: have no meaning with it")
+		return requestError{errors.New("packages: keep leaves the environment alone, so overrides: and wheels: have no meaning with it")}
 	}
 	if r.Python == "" {
-		return errors.New("packages: keep needs python:, the interpreter of the environment to keep")
+		return requestError{errors.New("packages: keep needs python:, the interpreter of the environment to keep")}
 	}
 	python, err := resolvePython(r.Python)
 	if err != nil {

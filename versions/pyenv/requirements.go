@@ -3,6 +3,7 @@ package pyenv
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func checkOverride(name, spec string) error {
 }
 
 func isLocation(spec string) bool {
-	return strings.Contains(spec, "://") || strings.ContainsAny(spec, `/\`)
+	return strings.Contains(spec, "://") || filepath.IsAbs(spec)
 }
 
 // Override writes an override as a requirement, "" where the package is to be
@@ -97,7 +98,7 @@ func Override(name, spec string) string {
 	case strings.Contains(spec, "://"):
 		return name + " @ " + spec
 	}
-	return name + " @ file://" + spec
+	return name + " @ file://" + filepath.ToSlash(spec)
 }
 
 // CheckOverride reports what is wrong with an override.
