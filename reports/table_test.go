@@ -80,11 +80,18 @@ func TestTableWriteError(t *testing.T) {
 // What a server or a person wrote cannot move the cursor of a terminal.
 func TestTableControlCharacters(t *testing.T) {
 	trial := fails(point(1, "0.29\x1b[2J", on("a", "b\rc\n"), 1, 1, 1), memtrix.Outcome{
-		Kind: memtrix.Error, Node: &memtrix.Node{ID: "1", ClassType: "A\x07\xffB"}, Message: "x\x1b]0;y\x07"})
+		Kind: memtrix.Error, Node: &memtrix.Node{ID: "1", ClassType: "A\x07\xffB"}, Message: "x\u202e\x1b]0;y\x07"})
 	trial.Warnings = []string{"w\u009b1A"}
 	text := tableText(t, Session{Name: "s\x1b[31m", Trials: []*memtrix.Trial{trial}, Plan: memtrix.Plan{Warnings: []string{"p\x1b[A"}}}, TableOptions{Width: 80})
-	if strings.ContainsAny(text, "\x1b\r\x07\u009b") || !utf8.ValidString(text) {
+	if strings.ContainsAny(text, "\x1b\r\x07\u009b\u202e") || !utf8.ValidString(text) {
 		t.Errorf("control characters in %q", text)
+	}
+}
+
+func TestLines(t *testing.T) {
+	const text, want = "a\x1b[2J\r\n  b\u202ec \x07\n", "a [2J\n  b c\n"
+	if got := Lines(text); got != want {
+		t.Errorf("want %q, got %q", want, got)
 	}
 }
 

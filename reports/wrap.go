@@ -12,10 +12,21 @@ func OneLine(text string) string {
 	return strings.Join(strings.Fields(printable(text)), " ")
 }
 
-// printable replaces what is not text, each by one space.
+// Lines is OneLine for text of several lines, such as an error that quotes a log:
+// line breaks and indents stay.
+func Lines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight(printable(line), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printable replaces what is not text, each by one space. What turns the direction
+// of writing is not text either: it shows a line as another one.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
+		if unicode.IsControl(r) || r == utf8.RuneError || unicode.Is(unicode.Bidi_Control, r) {
 			return ' '
 		}
 		return r

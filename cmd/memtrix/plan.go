@@ -50,7 +50,7 @@ func makePlan(a *app, spec *matrix.Spec, w *world) (*memtrix.Plan, error) {
 		return nil, err
 	}
 	for _, warning := range plan.Warnings {
-		fmt.Fprintln(a.stderr, "warning:", warning)
+		fmt.Fprintln(a.stderr, "warning:", reports.OneLine(warning))
 	}
 	return plan, nil
 }
@@ -78,6 +78,6 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 		}
 	}
 	fmt.Fprintf(&b, "%d cells, %d trials, about %s\n", len(plan.Cells), trials, reports.Duration(matrix.Expected(plan, nil)))
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, reports.Lines(b.String()))
 	return err
 }

@@ -48,7 +48,7 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	if c.JSON {
-		if err := errors.Join(reports.SessionJSON(a.stdout, *s), err); err != nil {
+		if err := errors.Join(unlessUnread(reports.SessionJSON(a.stdout, *s)), err); err != nil {
 			return err
 		}
 		return verdict(s)
@@ -59,7 +59,7 @@ func (c *runCmd) Run(a *app) error {
 // finishRun shows what came out of a run, also of an interrupted one.
 func finishRun(a *app, s *reports.Session, dir string, err error) error {
 	if e := show(a, s, dir); e != nil {
-		return errors.Join(e, err)
+		err = errors.Join(err, e)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -17,7 +21,7 @@ import (
 var formats = []reports.Format{reports.PNG, reports.SVG}
 
 // show writes a session's table to standard output and its pictures into the
-// results folder.
+// results folder. The pictures are made also when nobody reads the table.
 func show(a *app, s *reports.Session, dir string) error {
 	o := reports.TableOptions{}
 	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -26,46 +30,82 @@ func show(a *app, s *reports.Session, dir string) error {
 		}
 		o.Color = os.Getenv("NO_COLOR") == ""
 	}
-	if err := reports.Table(a.stdout, *s, o); err != nil {
-		return err
-	}
-	files, err := draw(s, dir)
+	tableErr := unlessUnread(reports.Table(a.stdout, *s, o))
+	files, err := draw(a, s, dir)
 	for _, f := range files {
-		fmt.Fprintln(a.stdout, f)
+		fmt.Fprintln(a.stdout, reports.OneLine(f))
+	}
+	return errors.Join(tableErr, err)
+}
+
+// unlessUnread drops the error of a reader that went away (| head): what could
+// not be shown to it is in the results folder.
+func unlessUnread(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
 	}
 	return err
 }
 
 // draw makes the pictures of a session: a heat map, and a timeline of each trial
 // beside its raw files. It returns the paths of the ones that a person should
-// look at first.
-func draw(s *reports.Session, dir string) ([]string, error) {
+// look at first. A picture that cannot be made does not keep the others from
+// being made; raw files that somebody has removed are no error.
+func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 	// What was measured is drawn, also when a person stopped the run.
 	ctx := context.Background()
+	if len(s.Trials) == 0 && len(s.Plan.Cells) == 0 {
+		return nil, nil // a session that has only begun
+	}
 	db, err := results.OpenReadOnly(ctx, dir)
 	if err != nil {
 		return nil, cannot{err}
 	}
 	defer db.Close()
 	var files []string
-	heat := filepath.Join(dir, "heatmap-"+s.Name)
-	for _, format := range formats {
-		if err := toFile(heat+"."+string(format), func(f *os.File) error { return reports.Heatmap(f, *s, "", format) }); err != nil {
-			return nil, err
-		}
+	var errs []error
+	heat := filepath.Join(dir, "heatmap-"+fileName(s.Name))
+	if err := drawHeatmap(s, heat); err != nil {
+		errs = append(errs, err)
+	} else {
+		files = append(files, "heat map:  "+heat+".png")
 	}
-	files = append(files, "heat map:  "+heat+".png")
 	for _, t := range s.Trials {
 		if t.Dir == "" || len(t.Spans) == 0 {
 			continue
 		}
+		if !exists(t.Dir) {
+			fmt.Fprintf(a.stderr, "trial %d: no timeline, since its folder is gone: %s\n", t.ID, reports.OneLine(t.Dir))
+			continue
+		}
 		path, err := drawTimeline(ctx, db, t)
 		if err != nil {
-			return files, err
+			errs = append(errs, err)
+			continue
 		}
 		files = append(files, fmt.Sprintf("timeline:  %s (trial %d)", path, t.ID))
 	}
-	return files, nil
+	return files, errors.Join(errs...)
+}
+
+func drawHeatmap(s *reports.Session, base string) error {
+	for _, format := range formats {
+		if err := toFile(base+"."+string(format), func(f *os.File) error { return reports.Heatmap(f, *s, "", format) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileName is a session's name without what would lead out of the folder, or
+// disturb those who list it.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, name)
 }
 
 func drawTimeline(ctx context.Context, db *results.DB, t *memtrix.Trial) (string, error) {

@@ -152,7 +152,7 @@ func (d *Display) Left(left time.Duration) {
 // Say writes a message on a line of its own, between the moving lines of a
 // terminal and not into them.
 func (d *Display) Say(message string) {
-	d.say(d.now(), strings.TrimRight(message, "\n"))
+	d.say(d.now(), reports.Lines(strings.TrimRight(message, "\n")))
 }
 
 // say writes a line. It must not hold the lock while bars draw: they ask for the
