@@ -15,6 +15,7 @@ const (
 	SpanNode   SpanKind = "node"   // one node of one prompt
 	SpanSettle SpanKind = "settle" // rest and free after the last prompt
 	SpanStop   SpanKind = "stop"   // from the first signal until the tree is gone
+	SpanRun    SpanKind = "run"    // the whole of a recorded program
 )
 
 // Work reports whether a span is part of what a person's own server would do, and

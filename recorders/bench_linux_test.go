@@ -133,12 +133,6 @@ func measureCPU(b *testing.B, run func(stop <-chan struct{})) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func processCPU() time.Duration {
-	var r unix.Rusage
-	unix.Getrusage(unix.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
 // The same with a real card and a real server, whose first process is named by
 // MEMTRIX_BENCH_PID: the figures that count, taken beside BenchmarkEmptyLoop.
 //

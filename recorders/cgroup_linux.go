@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"memtrix"
 )
 
@@ -248,6 +250,25 @@ func findCgroup(groups, mounts string) (dir, mount string, version int) {
 		}
 	}
 	return dir, mount, version
+}
+
+// Group is the control group that counts a process's memory.
+type Group struct {
+	Dir     string
+	Version int // 0: there is none
+	// Writable is set where groups may be made below it.
+	Writable bool
+}
+
+// GroupOf finds the control group of a process (0: our own).
+func GroupOf(pid int) Group {
+	if pid == 0 {
+		pid = os.Getpid()
+	}
+	groups, _ := os.ReadFile(procDir("/proc", pid) + "/cgroup")
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	dir, _, version := findCgroup(string(groups), string(mounts))
+	return Group{dir, version, version > 0 && unix.Access(dir, unix.W_OK) == nil}
 }
 
 // below is where a group is seen when root of the hierarchy is mounted at a

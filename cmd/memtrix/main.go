@@ -10,6 +10,8 @@
 //	memtrix plan SPEC                              what a spec would run, and what cannot be run
 //	memtrix run SPEC                               run it; an interrupted session goes on
 //	memtrix report                                 the last session again: table and pictures
+//	memtrix record -- COMMAND                      the memory of any program
+//	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
 // failed unexpectedly); 2 wrong usage or a bad spec; 3 memtrix could not measure;
@@ -47,6 +49,8 @@ type cli struct {
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
+	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
+	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
 	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
 	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`
