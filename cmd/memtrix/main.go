@@ -12,6 +12,8 @@
 //	memtrix report                                 the last session again: table and pictures
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix doctor                                 which meters this machine has, and what they cost
+//	memtrix record -- COMMAND                      the memory of any program
+//	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
 // failed unexpectedly); 2 wrong usage or a bad spec; 3 memtrix could not measure;
@@ -24,12 +26,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"memtrix/matrix"
+	"memtrix/reports"
 )
 
 // Exit statuses; scripts depend on them.
@@ -81,9 +82,7 @@ type usage struct{ error }
 func (u usage) Unwrap() error { return u.error }
 
 func main() {
-	// The first Ctrl-C stops cleanly, the second one at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx := untilStopped(func() { os.Exit(exitInterrupted) })
 	os.Exit(run(app{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
 }
 
@@ -111,7 +110,7 @@ func run(a app, args []string) int {
 		fmt.Fprintln(a.stderr, "Try 'memtrix --help'.")
 		return exitUsage
 	}
-	return exitStatus(a, k.Run(&a))
+	return exitStatus(a, unlessUnread(k.Run(&a)))
 }
 
 func exitStatus(a app, err error) int {
@@ -127,15 +126,15 @@ func exitStatus(a app, err error) int {
 		fmt.Fprintln(a.stderr, "memtrix: stopped")
 		return exitInterrupted
 	case errors.As(err, &specErrors) && machineOnly(specErrors):
-		fmt.Fprintln(a.stderr, err)
+		fmt.Fprintln(a.stderr, reports.Lines(err.Error()))
 		return exitCannot
 	case errors.As(err, &specErrors):
-		fmt.Fprintln(a.stderr, err) // each line names file, line and column
+		fmt.Fprintln(a.stderr, reports.Lines(err.Error())) // each line names file, line and column
 		return exitUsage
 	case errors.As(err, &u):
-		fmt.Fprintln(a.stderr, "memtrix:", err)
+		fmt.Fprintln(a.stderr, "memtrix:", reports.Lines(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintln(a.stderr, "memtrix:", err)
+	fmt.Fprintln(a.stderr, "memtrix:", reports.Lines(err.Error()))
 	return exitCannot
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,11 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"memtrix": func() {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		os.Exit(run(app{ctx, os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
-	}})
+	testscript.Main(m, map[string]func(){"memtrix": main})
 }
 
 // TestScripts runs the command as people do. Servers are simulated ones.
