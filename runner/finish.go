@@ -53,6 +53,10 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)
+	// A prompt knows that it failed; for which memory is known now.
+	if n := len(t.trial.Prompts); n > 0 && t.trial.Outcome.Kind == memtrix.OOM {
+		t.trial.Prompts[n-1].Outcome = memtrix.OOM
+	}
 	t.inForce()
 	thin(t.trial, t.opts.KeepSeries)
 	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"memtrix"
@@ -112,6 +113,7 @@ func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix
 		}
 		trials = append(trials, t)
 		eta.took(i, t.Seconds)
+		r.Progress.Left(eta.left(i + 1))
 		r.Progress.CellEnd(describe(t), t.Seconds)
 	}
 	return trials, ctx.Err()
@@ -196,8 +198,16 @@ func versionKey(v memtrix.Version) string {
 	return string(v.Target) + "\x00" + v.Name + "\x00" + v.Dir + "\x00" + v.Python + "\x00" + v.Commit
 }
 
+// fail gives a trial that had no server its outcome: the first line of the error
+// says what, the others (the end of a log, say) prove it.
 func fail(t *memtrix.Trial, kind memtrix.OutcomeKind, err error) *memtrix.Trial {
-	t.Outcome = memtrix.Outcome{Kind: kind, Message: err.Error()}
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	t.Outcome = memtrix.Outcome{Kind: kind, Message: lines[0]}
+	for _, l := range lines[1:] {
+		if strings.TrimSpace(l) != "" {
+			t.Outcome.Evidence = append(t.Outcome.Evidence, l)
+		}
+	}
 	if kind == memtrix.StartupFailure {
 		t.Outcome.Memory, t.Outcome.Phase = memtrix.MemoryNone, memtrix.PhaseStartup
 	}

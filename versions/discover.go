@@ -66,12 +66,22 @@ func (p places) parents() []Found {
 			why = "the current folder"
 			found = append(found, p.at(filepath.Join(dir, "ComfyUI"), "in the current folder")...)
 			found = append(found, p.at(filepath.Join(dir, "ComfyUI_windows_portable", "ComfyUI"), "the portable build in the current folder")...)
+			// Archives unpack to ComfyUI-0.29.0 or ComfyUI-master.
+			names, _ := filepath.Glob(filepath.Join(globLiteral(dir), "ComfyUI-*"))
+			for _, name := range names {
+				found = append(found, p.at(name, "in the current folder")...)
+			}
 		}
 		found = append(found, p.at(dir, why)...)
 		if dir == filepath.Dir(dir) {
 			return found
 		}
 	}
+}
+
+// globLiteral makes a path that stands for itself in a pattern.
+func globLiteral(path string) string {
+	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
 
 // usual are the folders that installers and guides use.

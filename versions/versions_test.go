@@ -270,10 +270,12 @@ func TestDiscover(t *testing.T) {
 	if err := os.Symlink(served, filepath.Join(root, "proc", "12", "cwd")); err != nil {
 		t.Fatal(err)
 	}
+	archive := tree(t, filepath.Join(comfyCLI, "comfy", "ComfyUI-0.29.0"))
 	p := places{cwd: filepath.Join(comfyCLI, "comfy"), home: home, url: srv.URL, proc: filepath.Join(root, "proc"), env: func(string) string { return "" }}
 	got := p.discover(context.Background())
 	want := []Found{
 		{Dir: served, Python: "/opt/venv/bin/python", Why: "a server is running at " + srv.URL, URL: srv.URL},
+		{Dir: archive, Why: "in the current folder"},
 		{Dir: comfyCLI, Why: "above the current folder"},
 		{Dir: portable, Why: "the portable build in the home folder"},
 	}

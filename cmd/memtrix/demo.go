@@ -44,22 +44,11 @@ func (c *demoCmd) spec() (*matrix.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	family := "sdxl"
 	if c.ComfyUI != "" && (c.Real || c.Source != "") {
 		return nil, usage{errors.New("give --comfyui, or --real and --source, not both")}
 	}
 	if c.ComfyUI != "" || c.Real || c.Source != "" {
-		family = "sd15"
-		if spec, err = c.real(spec); err != nil {
-			return nil, err
-		}
-	}
-	models, err := c.standIn(family)
-	if err != nil {
-		return nil, cannot{err}
-	}
-	if models != "" {
-		spec.Models = append(spec.Models, models)
+		return c.real(spec)
 	}
 	return spec, nil
 }

@@ -33,7 +33,7 @@ type runCmd struct {
 }
 
 func (c *runCmd) Run(a *app) error {
-	spec, err := c.load()
+	spec, err := c.load(a.ctx)
 	if err != nil {
 		return err
 	}
@@ -91,12 +91,16 @@ func verdict(s *reports.Session) error {
 // runSpec plans a spec and runs what its session is missing. The session comes
 // back also when the run was interrupted, with all its trials.
 func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool) (*reports.Session, error) {
+	if err := addStandIns(a, spec, db.Dir()); err != nil {
+		return nil, err
+	}
 	provider := newProvider(a, false, quiet)
 	defer provider.Close()
 	w, err := newWorld(a.ctx, db, provider)
 	if err != nil {
 		return nil, err
 	}
+	w.spec = spec
 	plan, err := makePlan(a, spec, w)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"memtrix"
 	"memtrix/comfyui"
+	"memtrix/internal/comfysim"
 	"memtrix/matrix"
 	"memtrix/recorders/nvidia"
 	"memtrix/results"
@@ -28,12 +32,15 @@ type specFlags struct {
 }
 
 // load reads the spec or makes one of the flags.
-func (f *specFlags) load() (*matrix.Spec, error) {
+func (f *specFlags) load(ctx context.Context) (*matrix.Spec, error) {
 	switch {
 	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != "" || f.Version != ""):
 		return nil, usage{errors.New("give a spec, or --comfyui or --version and --workflow, not both")}
 	case f.Spec != "":
-		data, err := os.ReadFile(f.Spec)
+		data, err := readSpec(ctx, f.Spec)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			return nil, usage{fmt.Errorf("read spec: %w", err)}
 		}
@@ -52,6 +59,31 @@ func (f *specFlags) load() (*matrix.Spec, error) {
 	return spec, nil
 }
 
+// readSpec reads a spec from a file or a pipe, which may never end or never begin.
+func readSpec(ctx context.Context, path string) ([]byte, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		f, err := os.Open(path)
+		if err != nil {
+			done <- result{nil, err}
+			return
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, matrix.MaxSize+1))
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 func (f *specFlags) device() string {
 	if f.Device != "" {
 		return f.Device
@@ -68,23 +100,20 @@ func (f *specFlags) device() string {
 type world struct {
 	ctx     context.Context
 	targets map[memtrix.TargetKind]memtrix.Target
-	db      *results.DB // nil where there are no results yet
+	db      *results.DB  // nil where there are no results yet
+	spec    *matrix.Spec // nil where it does not matter which models are there
 	// provider has the versions; closed with the world.
 	provider *versions.Provider
 	known    map[string]memtrix.Version
 }
 
 func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) (*world, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, cannot{fmt.Errorf("find the cache folder: %w", err)}
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, cannot{fmt.Errorf("find memtrix itself: %w", err)}
 	}
 	target := &comfyui.Target{
-		CacheDir:   filepath.Join(cache, "memtrix"),
+		CacheDir:   cacheDir(db),
 		Vary:       workflows.Vary,
 		SimCommand: simCommand(self),
 	}
@@ -95,6 +124,19 @@ func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) 
 		provider: provider,
 		known:    map[string]memtrix.Version{},
 	}, nil
+}
+
+// cacheDir is the person's cache folder, else (no HOME: services, containers) one
+// in the results folder; "" keeps nothing.
+func cacheDir(db *results.DB) string {
+	dir, err := os.UserCacheDir()
+	switch {
+	case err == nil:
+		return filepath.Join(dir, "memtrix")
+	case db != nil:
+		return filepath.Join(db.Dir(), "cache")
+	}
+	return ""
 }
 
 // simCommand starts the simulated ComfyUI that this program carries.
@@ -116,13 +158,17 @@ func (w *world) matrix() matrix.World {
 		Argv:     w.argv,
 		Notes:    w.notes,
 		Args:     w.args,
+		Refuses:  w.refuses,
 		Last:     w.last,
 	}
 }
 
 func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
+	if e.Sim != "" && !slices.Contains(comfysim.Versions(), e.Sim) {
+		return memtrix.Version{}, fmt.Errorf("no release %q can be simulated; those that can are %s", e.Sim, strings.Join(comfysim.Versions(), ", "))
+	}
 	if e.Sim != "" {
-		return simVersion(e), nil
+		return simVersion(e)
 	}
 	r := request(e)
 	key := fmt.Sprintf("%q", r)
@@ -158,14 +204,27 @@ func (w *world) args(v memtrix.Version, args []string) []string {
 	return nil
 }
 
-// simVersion is a simulated release; comfysim refuses those that it does not know.
-func simVersion(e matrix.VersionEntry) memtrix.Version {
+func (w *world) refuses(v memtrix.Version, s *matrix.Spec) map[string]error {
+	t, ok := w.targets[v.Target].(interface {
+		Refuses(memtrix.Version, memtrix.Job) map[string]error
+	})
+	if ok {
+		return t.Refuses(v, memtrix.Job{Extra: s.Args, Models: s.Models, CustomNodes: s.CustomNodes})
+	}
+	return nil
+}
+
+// simVersion is a release that the simulator knows.
+func simVersion(e matrix.VersionEntry) (memtrix.Version, error) {
+	if known := comfysim.Versions(); !slices.Contains(known, e.Sim) {
+		return memtrix.Version{}, fmt.Errorf("there is no simulation of it; there are %s", strings.Join(known, ", "))
+	}
 	return memtrix.Version{
 		Name:    e.Name,
 		Target:  memtrix.TargetSim,
 		Release: e.Sim,
 		Commit:  "sim:" + e.Sim,
-	}
+	}, nil
 }
 
 func (w *world) workflow(e matrix.WorkflowEntry) (memtrix.Workflow, error) {
@@ -173,7 +232,11 @@ func (w *world) workflow(e matrix.WorkflowEntry) (memtrix.Workflow, error) {
 	for _, a := range e.Set {
 		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
 	}
-	return workflows.Build(r)
+	built, err := workflows.Build(r)
+	if err == nil && w.spec != nil {
+		markStandIns(&built, w.spec)
+	}
+	return built, err
 }
 
 // last finds what is known of a cell. What cannot be read counts as not known:
