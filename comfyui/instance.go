@@ -72,7 +72,7 @@ func (i *Instance) Facts() memtrix.Environment { return i.Banner().Facts() }
 
 // bannerWait is how long a line that should be there may take: the node cache is
 // made by a thread that starts beside the server, and pipes have a length.
-const bannerWait = time.Second
+const bannerWait = 3 * time.Second
 
 // NotInForce holds the settings of the trial against what the server said.
 func (i *Instance) NotInForce(ctx context.Context) []string {
