@@ -137,7 +137,9 @@ func recordingOf(r *recording.Result) reports.Recording {
 		})
 	}
 	for _, m := range r.Absent {
-		rec.Absent[m.Meter] = m.Reason
+		if !strings.HasPrefix(m.Meter, memtrix.CostPrefix) {
+			rec.Absent[m.Meter] = m.Reason
+		}
 	}
 	return rec
 }

@@ -109,7 +109,6 @@ func (r *recorder) command() (*Result, error) {
 	// The files are the command's own, not pipes: nothing is copied, and what it
 	// leaves running does not keep us.
 	cmd := &exec.Cmd{Path: path, Args: argv, Stdin: r.cfg.Stdin, Stdout: r.cfg.Stdout, Stderr: r.cfg.Stderr}
-	own, _ := recorders.PeakRSS(os.Getpid())
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", argv[0], err)
@@ -124,6 +123,7 @@ func (r *recorder) command() (*Result, error) {
 	result := r.end()
 	result.Command, result.PID = argv, cmd.Process.Pid
 	result.Exit = exitOf(cmd.ProcessState)
+	own, _ := recorders.PeakRSS(os.Getpid())
 	result.addRusage(largest(cmd.ProcessState), own)
 	return result, nil
 }
