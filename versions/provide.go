@@ -161,6 +161,9 @@ func (p *Provider) tree(ctx context.Context, r Request) (memtrix.Version, time.T
 	if r.Path != "" {
 		return p.ownTree(ctx, r, v)
 	}
+	if _, err := source.ParseName(r.Version); err != nil {
+		return v, time.Time{}, requestError{err}
+	}
 	repo, err := p.repo(ctx, r.Source)
 	if err != nil {
 		return v, time.Time{}, err

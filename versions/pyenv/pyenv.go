@@ -68,7 +68,8 @@ type Builder struct {
 	// LookPath finds uv; nil looks on PATH.
 	LookPath func(string) (string, error)
 
-	used []*cache.Lock
+	used    []*cache.Lock
+	pythons map[string]Interpreter // that were asked, by what they were asked for
 }
 
 // Close lets the environments that were given be removed again.
@@ -145,12 +146,7 @@ func (b *Builder) plan(ctx context.Context, r Request) (plan, error) {
 	if p.lines, err = requirements(r); err != nil {
 		return p, err
 	}
-	if r.Python == "" {
-		p.python, err = Find(ctx)
-	} else {
-		p.python, err = Probe(ctx, r.Python)
-	}
-	if err != nil {
+	if p.python, err = b.interpreter(ctx, r.Python); err != nil {
 		return p, err
 	}
 	if p.tool, err = b.choose(); err != nil {
@@ -160,6 +156,27 @@ func (b *Builder) plan(ctx context.Context, r Request) (plan, error) {
 		return p, err
 	}
 	return p, nil
+}
+
+// interpreter asks each Python once.
+func (b *Builder) interpreter(ctx context.Context, name string) (Interpreter, error) {
+	if i, known := b.pythons[name]; known {
+		return i, nil
+	}
+	i, err := Interpreter{}, error(nil)
+	if name == "" {
+		i, err = Find(ctx)
+	} else {
+		i, err = Probe(ctx, name)
+	}
+	if err != nil {
+		return i, err
+	}
+	if b.pythons == nil {
+		b.pythons = map[string]Interpreter{}
+	}
+	b.pythons[name] = i
+	return i, nil
 }
 
 // hash names the environment by all that decides what is in it.

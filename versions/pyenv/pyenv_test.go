@@ -115,7 +115,9 @@ func TestGet(t *testing.T) {
 			t.Errorf("without %s: %+v, %v, want it made again", damage, again, err)
 		}
 	}
-	if !slices.ContainsFunc(*said, func(s string) bool { return strings.HasPrefix(s, "warning: the environment "+key+" lacks files (torch)") }) {
+	if !slices.ContainsFunc(*said, func(s string) bool {
+		return strings.HasPrefix(s, "warning: the environment "+key+" lacks files (torch)")
+	}) {
 		t.Errorf("no warning about torch in %q", *said)
 	}
 }
@@ -266,8 +268,13 @@ func TestPip(t *testing.T) {
 		}
 	}
 	_, err = b.Get(context.Background(), Request{Requirements: "torch", Before: time.Unix(1e9, 0), Python: fake})
-	if err == nil || !strings.Contains(err.Error(), "needs uv") {
-		t.Errorf("as of a date: got %v", err)
+	if want := "--uploaded-prior-to 2001-09-09T01:46:40Z"; err != nil || !strings.Contains(calls(t), want) {
+		t.Errorf("as of a date: got %v, want %q in\n%s", err, want, calls(t))
+	}
+	t.Setenv("FAKE_UV_FAULT", "old pip")
+	_, err = b.Get(context.Background(), Request{Requirements: "torch", Before: time.Unix(2e9, 0), Python: fake})
+	if err == nil || !strings.Contains(err.Error(), "as-of-date needs uv or pip 26") {
+		t.Errorf("as of a date, with an old pip: got %v", err)
 	}
 }
 

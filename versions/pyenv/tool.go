@@ -81,17 +81,31 @@ func (pip) install(ctx context.Context, p plan, dir string, say func(string)) er
 	}
 	argv := []string{interpreter(dir), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar", "off", "-r", files.requirements}
 	if !p.req.Before.IsZero() {
-		// pip has it since 26.0; an older one is made newer by its own command.
+		if err := newPip(ctx, p, dir, env); err != nil {
+			return err
+		}
 		argv = append(argv, "--uploaded-prior-to", p.req.Before.UTC().Format(time.RFC3339))
 	}
 	if p.req.Wheels != "" {
 		argv = append(argv, "--no-index", "--find-links", p.req.Wheels)
 	}
 	_, err = child.Run(ctx, child.Command{Argv: argv, Dir: dir, Env: env, Say: told(say), Progress: true})
-	if failed := (*child.Error)(nil); errors.As(err, &failed) && strings.Contains(failed.Text(), "no such option: --uploaded-prior-to") {
-		return errors.New("packages: as-of-date needs uv, or a Python with pip 26 or newer")
-	}
 	return explain(err, p.req)
+}
+
+// newPip puts a pip into a new environment that knows dates: it does since 26.0.
+func newPip(ctx context.Context, p plan, dir string, env []string) error {
+	argv := []string{interpreter(dir), "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "pip>=26"}
+	if p.req.Wheels != "" {
+		argv = append(argv, "--no-index", "--find-links", p.req.Wheels)
+	}
+	if _, err := child.Run(ctx, child.Command{Argv: argv, Dir: dir, Env: env, Progress: true}); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("packages: as-of-date needs uv or pip 26: %w", explain(err, p.req))
+	}
+	return nil
 }
 
 type files struct{ requirements, overrides string }
@@ -138,7 +152,9 @@ func told(say func(string)) func(string) {
 	last := ""
 	return func(line string) {
 		line = strings.TrimSpace(line)
-		for _, sign := range []string{"+ ", "Requirement already", "Using cached", "Using Python", "warning: ", "[notice]"} {
+		for _, sign := range []string{"+ ", "Requirement already", "Using cached", "Collecting ", "Installing collected", "Using Python", "warning: ", "[notice]",
+			// What is wrong comes with the error.
+			"error: ", "ERROR: ", "cause: ", "Caused by", "hint: ", "×", "╰─", "╎", "│"} {
 			if strings.HasPrefix(line, sign) {
 				return
 			}

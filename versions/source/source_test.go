@@ -188,10 +188,10 @@ func TestOpenErrors(t *testing.T) {
 	}
 	empty := t.TempDir()
 	for src, want := range map[string]string{
-		empty:                         "is no git repository",
-		filepath.Join(empty, "nope"):  "is no folder and no URL",
+		empty:                          "is no git repository",
+		filepath.Join(empty, "nope"):   "is no folder and no URL",
 		"file://" + empty + "/nothing": "is no folder",
-		"https://127.0.0.1:1/ComfyUI": "Without a network, name a clone",
+		"https://127.0.0.1:1/ComfyUI":  "Without a network, name a clone",
 	} {
 		if _, err := Open(context.Background(), c, src, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", src, err, want)
