@@ -34,7 +34,8 @@ func Expected(p *memtrix.Plan, done func(cellID string) int) time.Duration {
 		}
 		seconds += c.Seconds * float64(max(0, left))
 	}
-	return time.Duration(seconds * float64(time.Second))
+	// More than that is no plan, and too much for a time.Duration.
+	return time.Duration(min(seconds, 100*longest.Seconds()) * float64(time.Second))
 }
 
 // last asks the store, if there is one.

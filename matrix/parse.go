@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -47,7 +48,12 @@ type specReader struct {
 func (r *specReader) root(root ast.Node) {
 	s := r.spec
 	base := filepath.Base(s.File)
-	s.Name = strings.TrimSuffix(base, filepath.Ext(base))
+	s.Name = strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return '_'
+		}
+		return c
+	}, strings.TrimSuffix(base, filepath.Ext(base)))
 	seen := map[string]bool{}
 	ok := r.keys(root, "the spec", specKeys, func(f field) {
 		seen[f.key] = true
@@ -89,15 +95,15 @@ func (r *specReader) field(f field) {
 	case "repeats":
 		r.count(f.value, "repeats", 1000, &s.Repeats)
 	case "rest":
-		r.duration(f.value, "rest", true, 0, &s.Rest)
+		r.duration(f.value, "rest", true, 0, longest, &s.Rest)
 	case "free":
 		r.onOff(f.value, "free", &s.Free)
 	case "interval":
-		r.duration(f.value, "interval", false, 100*time.Microsecond, &s.Interval)
+		r.duration(f.value, "interval", false, 100*time.Microsecond, 10*time.Second, &s.Interval)
 	case "timeouts":
 		r.timeouts(f.value)
 	case "budget":
-		r.duration(f.value, "budget", true, time.Second, &s.Budget)
+		r.duration(f.value, "budget", true, time.Second, longest, &s.Budget)
 	case "control":
 		s.Control, s.controlPos = r.settings(f.value, "control"), f.at
 	case "expect":
@@ -107,11 +113,12 @@ func (r *specReader) field(f field) {
 	case "env":
 		s.Env = r.env(f.value)
 	case "models":
+		s.modelsPos = f.at
 		for _, dir := range r.words(f.value, "models") {
 			s.Models = append(s.Models, r.path(dir))
 		}
 	case "custom-nodes":
-		s.CustomNodes = r.customNodes(f.value)
+		s.CustomNodes, s.customNodesPos = r.customNodes(f.value), f.at
 	default:
 		r.versionDefault(f, &r.defaults)
 	}
@@ -168,6 +175,8 @@ func (r *reader) env(n ast.Node) map[string]string {
 			r.fail(f.at, "%q is no name of an environment variable", f.key)
 		case !ok:
 			r.wrong(f.value, fmt.Sprintf("env %s needs a text (\"\" for an empty one)", f.key))
+		case strings.Contains(value, "\x00"):
+			r.fail(position(f.value), "env %s: no environment variable can hold a NUL", f.key)
 		default:
 			out[f.key] = value
 		}
@@ -183,7 +192,7 @@ func (r *specReader) timeouts(n ast.Node) {
 	}
 	known := []string{"start", "prompt", "silence", "free", "stop", "card"}
 	r.keys(n, "timeouts", known, func(f field) {
-		r.duration(f.value, "timeouts: "+f.key, false, time.Millisecond, into[f.key])
+		r.duration(f.value, "timeouts: "+f.key, false, time.Millisecond, longest, into[f.key])
 	})
 }
 

@@ -71,7 +71,7 @@ func TestParseOddBytes(t *testing.T) {
 	check("n\x00a\x00", "n.yaml:1:2: the spec holds a NUL byte")
 	check("versions:\n\t- sim: 0.29.0\n", "n.yaml:2:1: not YAML: a tab is used for indentation")
 	check("\tversions: x\n", "a tab is used for indentation")
-	check(strings.Repeat("# \n", 100000), "more than 131072 is not read")
+	check(strings.Repeat("# \n", 100000), "more than 131072 bytes")
 	check("a: "+strings.Repeat("[", 1000), "n.yaml:1:36: nested deeper than 32 levels")
 	check(strings.Repeat("- ", 1000), "nested deeper than 32 levels")
 	check("\r\n\r\nnam: x\r\n"+strings.ReplaceAll(smallest, "\n", "\r\n"), "n.yaml:3:1: unknown key \"nam\"")

@@ -3,6 +3,7 @@ package matrix
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,6 +29,9 @@ type World struct {
 	// Args says what is doubtful about raw launch flags on a version, once for
 	// each version. Nil: nothing.
 	Args func(v memtrix.Version, args []string) []string
+	// Refuses gives the keys of the spec (args, models, custom-nodes) with which no
+	// server of a version can be started, and why. Nil: nothing is known.
+	Refuses func(v memtrix.Version, s *Spec) map[string]error
 	// Last gives the last trial of a cell in the store. Nil: nothing is stored.
 	Last func(cellID string) (LastTrial, bool)
 	// Seconds guesses the time of a trial of a cell where nothing comparable ran
@@ -52,6 +56,7 @@ func (s *Spec) Plan(w World) (*memtrix.Plan, error) {
 	versions := p.versions()
 	workflows := p.workflows()
 	p.checkNames(versions, workflows)
+	p.refused(versions)
 	if len(p.errs) > 0 {
 		p.errs.sort()
 		return nil, p.errs
@@ -209,6 +214,24 @@ func (p *planner) checkNames(versions []memtrix.Version, workflows []memtrix.Wor
 		}
 		if e.Workflow != "" && !slices.Contains(flows, e.Workflow) {
 			p.fail(e.workflowPos, nil, "expect: no workflow is called %q%s", e.Workflow, suggest(e.Workflow, flows))
+		}
+	}
+}
+
+// refused fails what would keep each trial from starting, before the first one.
+func (p *planner) refused(versions []memtrix.Version) {
+	if p.world.Refuses == nil {
+		return
+	}
+	places := map[string]pos{"args": p.spec.argsPos, "models": p.spec.modelsPos, "custom-nodes": p.spec.customNodesPos}
+	said := map[string]bool{}
+	for _, v := range versions {
+		refused := p.world.Refuses(v, p.spec)
+		for _, key := range slices.Sorted(maps.Keys(refused)) {
+			if msg := key + ": " + refused[key].Error(); !said[msg] {
+				said[msg] = true
+				p.fail(places[key], refused[key], "%s", msg)
+			}
 		}
 	}
 }

@@ -433,3 +433,20 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+// What keeps every trial from starting is a mistake of the spec, said once.
+func TestRefused(t *testing.T) {
+	spec, err := Parse("n.yaml", []byte("versions: [{sim: a}, {sim: b}]\nworkflows: [image]\nargs: [--port]\nmodels: [x]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world(nil)
+	w.Refuses = func(v memtrix.Version, s *Spec) map[string]error {
+		return map[string]error{"models": errors.New("no " + v.Name), "args": errors.New("not --port")}
+	}
+	_, err = spec.Plan(w)
+	const want = "n.yaml:3:1: args: not --port\nn.yaml:4:1: models: no a\nn.yaml:4:1: models: no b"
+	if err == nil || err.Error() != want {
+		t.Errorf("want\n%s\ngot\n%v", want, err)
+	}
+}

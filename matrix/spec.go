@@ -56,9 +56,11 @@ type Spec struct {
 	// Warnings are about things that are allowed but hardly meant.
 	Warnings Errors
 
-	controlPos  pos
-	argsPos     pos
-	settingsPos pos
+	controlPos     pos
+	argsPos        pos
+	modelsPos      pos
+	customNodesPos pos
+	settingsPos    pos
 }
 
 // VersionEntry names one version: Version, Path or Sim is set, never two. Paths

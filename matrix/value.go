@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
@@ -28,8 +29,12 @@ func (r *reader) word(n ast.Node, what string) (string, bool) {
 		r.fail(position(n), "%s is empty", what)
 		return "", false
 	}
-	if strings.ContainsAny(text, "\x00\n\r") {
+	if strings.ContainsAny(text, "\n\r") {
 		r.fail(position(n), "%s must be one line", what)
+		return "", false
+	}
+	if i := strings.IndexFunc(text, unicode.IsControl); i >= 0 {
+		r.fail(position(n), "%s has a control character (%q)", what, []rune(text[i:])[0])
 		return "", false
 	}
 	return text, true
@@ -73,9 +78,13 @@ func asSwitch(text string) string {
 	return text
 }
 
-// duration reads a time with a unit that is not below least. Where off is
-// allowed, that word and a plain 0 give 0.
-func (r *reader) duration(n ast.Node, what string, offAllowed bool, least time.Duration, into *time.Duration) {
+// longest bounds all times of a spec: sums of them must stay far from what a
+// time.Duration can hold, which is 292 years.
+const longest = 8760 * time.Hour
+
+// duration reads a time with a unit from least to most. Where off is allowed,
+// that word and a plain 0 give 0.
+func (r *reader) duration(n ast.Node, what string, offAllowed bool, least, most time.Duration, into *time.Duration) {
 	text, ok := scalarText(n)
 	if !ok {
 		r.wrong(n, what+" needs a time such as 30s, 5m or 1h30m")
@@ -96,6 +105,10 @@ func (r *reader) duration(n ast.Node, what string, offAllowed bool, least time.D
 	}
 	if d < least {
 		r.fail(position(n), "%s needs a time of %v or more, not %s", what, least, text)
+		return
+	}
+	if d > most {
+		r.fail(position(n), "%s needs a time of %s or less, not %s", what, brief(most.Seconds()), text)
 		return
 	}
 	*into = d

@@ -13,10 +13,10 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// maxSize and maxDepth bound what the YAML parser is given: it is recursive
+// MaxSize, in bytes, and maxDepth bound what the YAML parser is given: it is recursive
 // and partly quadratic, and no spec that a person writes comes near.
 const (
-	maxSize  = 128 << 10
+	MaxSize  = 128 << 10
 	maxDepth = 32
 )
 
@@ -69,8 +69,8 @@ func (r *reader) document(data []byte) ast.Node {
 
 // text checks what the YAML parser would choke on or misplace.
 func (r *reader) text(data []byte) (string, bool) {
-	if len(data) > maxSize {
-		r.fail(pos{1, 1}, "the spec has %d bytes; more than %d is not read", len(data), maxSize)
+	if len(data) > MaxSize {
+		r.fail(pos{1, 1}, "the spec has more than %d bytes", MaxSize)
 		return "", false
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")

@@ -57,7 +57,7 @@ func Seconds(s float64) string {
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
-		return "-" + Duration(-d)
+		return "-" + Duration(max(-d, 0)) // the least Duration has no positive one
 	case d < 99950*time.Millisecond:
 		return Seconds(d.Seconds()) + " s"
 	case d < time.Hour-500*time.Millisecond:

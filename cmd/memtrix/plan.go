@@ -18,7 +18,7 @@ type planCmd struct {
 }
 
 func (c *planCmd) Run(a *app) error {
-	spec, err := c.load()
+	spec, err := c.load(a.ctx)
 	if err != nil {
 		return err
 	}
