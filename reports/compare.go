@@ -31,7 +31,8 @@ type before struct {
 func (s Session) before() before {
 	b := before{s.versionOrder(), map[string]map[string][]*memtrix.Trial{}}
 	for _, t := range s.Trials {
-		if t.Outcome.Kind == memtrix.Interrupted || t.Outcome.Kind == memtrix.HarnessFailure {
+		switch t.Outcome.Kind {
+		case memtrix.Interrupted, memtrix.HarnessFailure, memtrix.NotApplicable:
 			continue // says nothing about the version
 		}
 		series := t.Cell.Series()
@@ -59,7 +60,7 @@ func (b before) difference(t *memtrix.Trial, meters []string) difference {
 	from, earlier := b.of(t)
 	d := difference{from: from, peaks: map[string]float64{}}
 	kind := t.Outcome.Kind
-	if from == "" || kind == memtrix.Interrupted || kind == memtrix.HarnessFailure ||
+	if from == "" || kind == memtrix.Interrupted || kind == memtrix.HarnessFailure || kind == memtrix.NotApplicable ||
 		slices.ContainsFunc(earlier, func(e *memtrix.Trial) bool { return e.Simulated != t.Simulated }) {
 		return difference{}
 	}

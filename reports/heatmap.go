@@ -27,6 +27,16 @@ func Heatmap(w io.Writer, s Session, meter string, f Format) error {
 	return nil
 }
 
+// HeatmapMeters are the meters that a session is worth a heat map of: its VRAM,
+// where trials have that, and its RAM, since a setting often moves one into the
+// other.
+func HeatmapMeters(s Session) []string {
+	if vram := vramMeter(s.Trials); vram != "" {
+		return []string{vram, memtrix.RAMTreeRSS}
+	}
+	return []string{memtrix.RAMTreeRSS}
+}
+
 // heatKind says how a cell of the map looks.
 type heatKind int
 
@@ -65,7 +75,7 @@ func newHeatmap(s Session, meter string) heatmap {
 	h := heatmap{meter: meter, columns: s.versionOrder()}
 	h.title = "peak of " + meter
 	if s.Name != "" {
-		h.title += "  ·  session " + s.Name
+		h.subtitle = "session " + s.Name + "; "
 	}
 	if simulated := simulatedText(s.Trials); simulated != "" {
 		h.simulated = !slices.ContainsFunc(s.Trials, func(t *memtrix.Trial) bool { return !t.Simulated })
@@ -74,7 +84,7 @@ func newHeatmap(s Session, meter string) heatmap {
 		} else {
 			h.title = "partly " + word + "  ·  " + h.title
 		}
-		h.subtitle = simulated + "; "
+		h.subtitle += simulated + "; "
 	}
 	h.subtitle += sourceText(s, meter)
 

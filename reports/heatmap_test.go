@@ -93,8 +93,8 @@ func TestHeatmapText(t *testing.T) {
 		t.Error("SIMULATED on measurements")
 	}
 	has(string(heatPicture(t, nightly(), memtrix.RAMTreeAnon, SVG)), "1.55")
-	has(string(heatPicture(t, simulate(grid(4, 2), ""), "", SVG)), "SIMULATED", "SIMULATED  ·  peak of vram.trial.used  ·  session grid")
-	has(string(heatPicture(t, simulate(grid(4, 3), "0.11.0"), "", SVG)), "0.11.0 (sim)", "partly SIMULATED  ·  peak of vram.trial.used  ·  session grid")
+	has(string(heatPicture(t, simulate(grid(4, 2), ""), "", SVG)), "SIMULATED", "SIMULATED  ·  peak of vram.trial.used")
+	has(string(heatPicture(t, simulate(grid(4, 3), "0.11.0"), "", SVG)), "0.11.0 (sim)", "partly SIMULATED  ·  peak of vram.trial.used")
 	has(string(heatPicture(t, Session{Trials: []*memtrix.Trial{point(1, "a", nil, 0, 300, 100)}}, "", SVG)), "peak of ram.tree.rss", "300", "338 MiB")
 	has(string(heatPicture(t, Session{Trials: []*memtrix.Trial{point(1, "a", nil, 0, 300, 100)}}, "swap.tree.used", SVG)), "no reading")
 }

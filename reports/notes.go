@@ -98,63 +98,90 @@ func differenceText(s Session, rows []row) []string {
 		" % and of outcomes at equal settings (" + strings.Join(pairs, "; ") + "); not tested for noise"}
 }
 
-// notes are the reasons of what did not run, what was odd about trials, and what
-// failed.
+// notes are the reasons of what did not run, what failed and what was odd, each
+// once with the trials that it is about: a machine without a card, or a Python
+// without a package, says so in every trial.
 func notes(s Session, rows []row) []string {
 	var lines []string
+	g := grouped{ids: map[string][]string{}}
 	for _, r := range rows {
 		name := r.cell.Version.Name + ", " + settingsText(r.cell)
 		switch {
 		case r.planned != nil && r.planned.Reason != "":
 			lines = append(lines, name+": "+string(r.planned.Status)+", "+r.planned.Reason)
 		case r.trial != nil:
-			lines = append(lines, trialNotes(r.trial)...)
+			g.add(r.trial, failureNote(r.trial))
 		}
 	}
-	lines = append(lines, commonWarnings(rows)...)
-	return append(lines, s.Plan.Warnings...)
-}
-
-// commonWarnings are what was odd, each once with the trials that it is about: a
-// machine without a card says so in every trial.
-func commonWarnings(rows []row) []string {
-	var words []string
-	ids := map[string][]string{}
 	for _, r := range rows {
 		if r.trial == nil {
 			continue
 		}
-		for _, w := range r.trial.Warnings {
-			if ids[w] == nil {
-				words = append(words, w)
+		for _, reading := range r.trial.Readings {
+			if reading.Note != "" {
+				g.add(r.trial, string(reading.Kind)+": "+reading.Note)
 			}
-			ids[w] = append(ids[w], strconv.FormatInt(r.trial.ID, 10))
+		}
+		for _, w := range r.trial.Warnings {
+			g.add(r.trial, w)
 		}
 	}
+	lines = append(lines, g.lines()...)
+	lines = append(lines, withoutEffect(rows)...)
+	lines = append(lines, standInNotes(rows)...)
+	return append(lines, s.Plan.Warnings...)
+}
+
+// grouped are notes in the order of their first trial, with all their trials.
+type grouped struct {
+	order []string
+	ids   map[string][]string
+}
+
+func (g *grouped) add(t *memtrix.Trial, note string) {
+	if note == "" {
+		return
+	}
+	if g.ids[note] == nil {
+		g.order = append(g.order, note)
+	}
+	g.ids[note] = append(g.ids[note], strconv.FormatInt(t.ID, 10))
+}
+
+func (g *grouped) lines() []string {
 	var lines []string
-	for _, w := range words {
+	for _, note := range g.order {
 		name := "trial "
-		if len(ids[w]) > 1 {
+		if len(g.ids[note]) > 1 {
 			name = "trials "
 		}
-		lines = append(lines, name+strings.Join(ids[w], ", ")+": "+w)
+		lines = append(lines, strings.Split(name+strings.Join(g.ids[note], ", ")+": "+note, "\n")...)
 	}
 	return lines
 }
 
-func trialNotes(t *memtrix.Trial) []string {
-	var lines []string
-	prefix := "trial " + strconv.FormatInt(t.ID, 10) + ": "
-	if t.Outcome.Kind != memtrix.Pass && t.Outcome.Message != "" {
-		lines = append(lines, prefix+t.Outcome.Message)
-		lines = append(lines, proof(t.Outcome)...)
+// failureNote is a trial's failure with its proof, one line each; "" for none.
+func failureNote(t *memtrix.Trial) string {
+	if t.Outcome.Kind == memtrix.Pass || t.Outcome.Message == "" {
+		return ""
 	}
-	for _, r := range t.Readings {
-		if r.Note != "" {
-			lines = append(lines, prefix+string(r.Kind)+": "+r.Note)
+	return strings.Join(append([]string{OneLine(t.Outcome.Message)}, proof(t.Outcome)...), "\n")
+}
+
+// standInNotes says which models were not real ones.
+func standInNotes(rows []row) []string {
+	var names []string
+	for _, r := range rows {
+		for _, n := range r.cell.Workflow.StandIns {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
 		}
 	}
-	return lines
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{"stand-in models (real shapes, zeros for weights; nothing is read from disk): " + strings.Join(names, ", ")}
 }
 
 // shownEvidence bounds the lines of evidence of one trial in a table; all of them

@@ -64,11 +64,13 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 	defer db.Close()
 	var files []string
 	var errs []error
-	heat := filepath.Join(dir, "heatmap-"+fileName(s.Name))
-	if err := drawHeatmap(s, heat); err != nil {
-		errs = append(errs, err)
-	} else {
-		files = append(files, "heat map:  "+heat+".png")
+	for _, meter := range reports.HeatmapMeters(*s) {
+		heat := filepath.Join(dir, "heatmap-"+fileName(s.Name)+"-"+meter)
+		if err := drawHeatmap(s, meter, heat); err != nil {
+			errs = append(errs, err)
+		} else {
+			files = append(files, "heat map:  "+heat+".png")
+		}
 	}
 	for _, t := range s.Trials {
 		if t.Dir == "" || len(t.Spans) == 0 {
@@ -88,9 +90,9 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 	return files, errors.Join(errs...)
 }
 
-func drawHeatmap(s *reports.Session, base string) error {
+func drawHeatmap(s *reports.Session, meter, base string) error {
 	for _, format := range formats {
-		if err := toFile(base+"."+string(format), func(f *os.File) error { return reports.Heatmap(f, *s, "", format) }); err != nil {
+		if err := toFile(base+"."+string(format), func(f *os.File) error { return reports.Heatmap(f, *s, meter, format) }); err != nil {
 			return err
 		}
 	}
