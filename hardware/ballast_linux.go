@@ -179,6 +179,17 @@ func (h *cudaHold) hold(leave int64) error {
 	return nil
 }
 
+// take and give are one block each way.
+func (h *cudaHold) take(size int64) (block uint64, err error) {
+	var p C.ulonglong
+	err = h.check("cuMemAlloc", C.cuda_alloc(h.cuda, &p, C.size_t(size)))
+	return uint64(p), err
+}
+
+func (h *cudaHold) give(block uint64) error {
+	return h.check("cuMemFree", C.cuda_free(h.cuda, C.ulonglong(block)))
+}
+
 // close gives everything back. It may be called once more.
 func (h *cudaHold) close() {
 	if h.cuda == nil {

@@ -155,7 +155,7 @@ func BenchmarkSourceOnPID(b *testing.B) {
 	benchSources(b, all)
 }
 
-func benchPID(b *testing.B) int {
+func benchPID(b testing.TB) int {
 	pid, err := strconv.Atoi(os.Getenv("MEMTRIX_BENCH_PID"))
 	if err != nil {
 		b.Skip("MEMTRIX_BENCH_PID names no process")

@@ -129,7 +129,7 @@ func (t *treeCgroup) moved(pid int, now time.Duration) bool {
 	t.looked = now
 	text, err := os.ReadFile(procDir(t.proc, pid) + "/cgroup")
 	// One that has ended is in none; its group's last readings still count.
-	return err == nil && !bytes.Equal(text, t.groups) && t.err == nil
+	return err == nil && !bytes.Equal(text, t.groups)
 }
 
 // memsw stands for the memory and swap of version 1, which is no meter.

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	case os.Getenv("RECORDERS_WATCH") != "":
 		watchChild()
 		return
+	case os.Getenv("RECORDERS_SPIKES") != "":
+		spikesChild()
+		return
 	}
 	os.Exit(m.Run())
 }

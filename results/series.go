@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"memtrix"
 )
 
 // Series are stored by change. The moments of all series of a trial are kept
@@ -76,6 +78,29 @@ func newCodec() (*codec, error) {
 func (c *codec) close() {
 	c.enc.Close()
 	c.dec.Close()
+}
+
+// SeriesSize is how many bytes the series of one trial take in the store.
+func SeriesSize(series []memtrix.Series) (int, error) {
+	c, err := newCodec()
+	if err != nil {
+		return 0, err
+	}
+	defer c.close()
+	times := make([][]time.Duration, len(series))
+	for i, s := range series {
+		times[i] = s.T
+	}
+	all := ticks(times)
+	size := len(c.encode(all))
+	for _, s := range series {
+		pos, err := positions(s.T, all)
+		if err != nil {
+			return 0, fmt.Errorf("series %s: %w", s.Meter.Name, err)
+		}
+		size += len(c.encode(pos, s.V))
+	}
+	return size, nil
 }
 
 // encode packs columns into one blob.
