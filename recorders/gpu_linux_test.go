@@ -89,7 +89,7 @@ func TestGPUSpikes(t *testing.T) {
 func TestGPUCost(t *testing.T) {
 	needCard(t)
 	pid := benchPID(t)
-	const long = 10 * time.Second
+	const long = 6 * time.Second
 	cpu := func(run func(stop <-chan struct{})) float64 {
 		stop, done := make(chan struct{}), make(chan struct{})
 		before, start := processCPU(), time.Now()
