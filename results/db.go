@@ -38,7 +38,8 @@ type DB struct {
 	dir   string
 	path  string
 	sql   *sql.DB
-	lock  *lock // nil when opened read-only
+	lock  *lock       // nil when opened read-only
+	file  fs.FileInfo // of the database when it was opened for writing
 	codec *codec
 	now   func() time.Time
 }
@@ -86,6 +87,9 @@ func open(ctx context.Context, dir string, migrations fs.FS) (_ *DB, err error) 
 	}()
 	if err := db.migrate(ctx, migrations); err != nil {
 		return nil, err
+	}
+	if db.file, err = os.Stat(db.path); err != nil {
+		return nil, fmt.Errorf("results folder %s: %w", dir, err)
 	}
 	return db, nil
 }

@@ -4,9 +4,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
+
+	"memtrix"
 )
 
 // ErrNotFound is in the chain of errors about something that is not there: a
@@ -32,6 +35,13 @@ func (e *InUseError) Error() string {
 		e.Dir, e.PID, e.Since.Local().Format("2006-01-02 15:04:05"))
 }
 
+// again is an error that may be over after a while.
+type again struct{ error }
+
+func (e again) Unwrap() error { return e.error }
+
+func (e again) Is(target error) bool { return target == memtrix.ErrAgain }
+
 // failed wraps an error of SQLite with what was being done, and adds what a
 // person can do about it where that is known.
 func (db *DB) failed(doing string, err error) error {
@@ -41,11 +51,15 @@ func (db *DB) failed(doing string, err error) error {
 		case sqlite3.ErrNotADB, sqlite3.ErrCorrupt:
 			return db.damaged(e.Error())
 		case sqlite3.ErrBusy, sqlite3.ErrLocked:
-			return fmt.Errorf("%s: %s: another program has held the database for %v: %w", db.path, doing, busyTimeout, err)
+			return again{fmt.Errorf("%s: %s: another program has held the database for %v: %w", db.path, doing, busyTimeout, err)}
 		case sqlite3.ErrReadonly, sqlite3.ErrPerm, sqlite3.ErrCantOpen:
 			return fmt.Errorf("%s: %s: not allowed to write to the file or its folder: %w", db.path, doing, err)
 		case sqlite3.ErrFull:
-			return fmt.Errorf("%s: %s: the disk is full: %w", db.path, doing, err)
+			return again{fmt.Errorf("%s: %s: the disk is full: %w", db.path, doing, err)}
+		case sqlite3.ErrIoErr:
+			if errors.Is(err, syscall.ENOSPC) || e.SystemErrno == syscall.ENOSPC {
+				return again{fmt.Errorf("%s: %s: the disk is full: %w", db.path, doing, err)}
+			}
 		}
 	}
 	if errors.Is(err, sql.ErrNoRows) {

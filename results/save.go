@@ -17,7 +17,9 @@ import (
 )
 
 // SaveTrial stores a whole trial in one transaction and sets its ID. It changes
-// nothing when it fails. What has no JSON name is not stored: the version's flags, the
+// nothing when it fails, but with *RemovedError: then the trial is where that says.
+// An error that wraps memtrix.ErrAgain may go away by itself, or by what a person
+// does. What has no JSON name is not stored: the version's flags, the
 // workflow's warnings.
 func (db *DB) SaveTrial(ctx context.Context, t *memtrix.Trial) error {
 	if db.lock == nil {
@@ -39,7 +41,7 @@ func (db *DB) SaveTrial(ctx context.Context, t *memtrix.Trial) error {
 		return db.failed("commit trial", err)
 	}
 	t.ID = id
-	return nil
+	return db.checkPresent(ctx)
 }
 
 // saveTrial writes all rows of a trial within a transaction.

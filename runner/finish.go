@@ -3,10 +3,12 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"memtrix"
@@ -53,6 +55,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)
+	t.rawFiles()
 	// A prompt knows that it failed; for which memory is known now.
 	if n := len(t.trial.Prompts); n > 0 && t.trial.Outcome.Kind == memtrix.OOM {
 		t.trial.Prompts[n-1].Outcome = memtrix.OOM
@@ -60,6 +63,29 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	t.inForce()
 	thin(t.trial, t.opts.KeepSeries)
 	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()
+}
+
+// rawFiles looks whether a trial's own files could be written. A server that failed
+// on a full disk shows nothing about its memory: that trial is to be done again.
+func (t *trialRun) rawFiles() {
+	files, ok := t.instance.(interface{ FilesError() error })
+	if !ok || files.FilesError() == nil {
+		return
+	}
+	err := files.FilesError()
+	t.warn("raw files are incomplete: %v", err)
+	switch t.trial.Outcome.Kind {
+	case memtrix.Pass, memtrix.Interrupted:
+		return
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		was := t.trial.Outcome
+		t.trial.Outcome = memtrix.Outcome{
+			Kind: memtrix.HarnessFailure, Phase: was.Phase, Node: was.Node,
+			Message:  fmt.Sprintf("the disk of the results folder was full, which may be why: %s", was.Message),
+			Evidence: was.Evidence, Advice: []string{"free some space; the next run does this trial again"},
+		}
+	}
 }
 
 // above gives the peaks that are larger than the same meter's among others.

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +44,7 @@ type fakeInstance struct {
 	ready   func(context.Context) error
 	do      func(ctx context.Context, i *fakeInstance, n int) (memtrix.PromptResult, error)
 	free    error
+	files   error
 	stopped int
 }
 
@@ -69,6 +73,8 @@ func (f *fakeInstance) say(e memtrix.Event) {
 	f.job.Event(e)
 }
 
+func (f *fakeInstance) FilesError() error { return f.files }
+
 func (f *fakeInstance) Free(context.Context) error { return f.free }
 
 func (f *fakeInstance) Stop(context.Context) memtrix.Exit {
@@ -90,13 +96,19 @@ type fakeStore struct {
 	trials []*memtrix.Trial
 	done   map[string]map[int]memtrix.OutcomeKind
 	full   error
+	busy   int // how many times saving fails for now
 }
 
 func (s *fakeStore) SaveTrial(_ context.Context, t *memtrix.Trial) error {
 	if s.full != nil {
 		return s.full
 	}
-	s.trials = append(s.trials, t)
+	if s.busy > 0 {
+		s.busy--
+		return fmt.Errorf("database is locked: %w", memtrix.ErrAgain)
+	}
+	kept := *t
+	s.trials = append(s.trials, &kept)
 	return nil
 }
 
@@ -233,6 +245,74 @@ func TestStoreFull(t *testing.T) {
 	if !errors.Is(err, store.full) {
 		t.Errorf("error %v, want %v", err, store.full)
 	}
+}
+
+// TestStoreBusy checks that a trial is saved when the store can be written again,
+// and that a person can end the waiting.
+func TestStoreBusy(t *testing.T) {
+	r, store := newRunner(t, &fakeTarget{}, Options{Prompts: 1})
+	store.busy = 1
+	trials, err := r.Run(t.Context(), memtrix.Session{ID: 1}, onePlan("a"))
+	if err != nil || len(store.trials) != 1 {
+		t.Errorf("saved %s, error %v; want one trial", kinds(store.trials), err)
+	}
+	if said := r.Progress.(*silent).said; len(said) != 1 || !strings.Contains(said[0], "not saved yet") {
+		t.Errorf("said %q", said)
+	}
+	if len(store.trials[0].Series) == 0 || trials[0].Series != nil {
+		t.Error("series belong into the store and not into memory")
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	store.busy = 1 << 30
+	r.Progress = &saysAndStops{stop: cancel}
+	if _, err := r.Run(ctx, memtrix.Session{ID: 1}, onePlan("b")); !errors.Is(err, memtrix.ErrAgain) {
+		t.Errorf("want the store's error, got %v", err)
+	}
+}
+
+type saysAndStops struct {
+	silent
+	stop func()
+}
+
+func (s *saysAndStops) Say(string) { s.stop() }
+
+// TestNoRoom checks that no trial is begun on a full disk.
+func TestNoRoom(t *testing.T) {
+	r, store := newRunner(t, &fakeTarget{}, Options{Prompts: 1})
+	full := errors.New("no room")
+	r.Room = func() error {
+		if len(store.trials) == 1 {
+			return full
+		}
+		return nil
+	}
+	if _, err := r.Run(t.Context(), memtrix.Session{ID: 1}, onePlan("a", "b")); !errors.Is(err, full) || len(store.trials) != 1 {
+		t.Errorf("saved %s, error %v; want one trial and %v", kinds(store.trials), err, full)
+	}
+}
+
+// TestRawFilesFull checks that a failure on a full disk is not the server's.
+func TestRawFilesFull(t *testing.T) {
+	check := func(do func(context.Context, *fakeInstance, int) (memtrix.PromptResult, error), want memtrix.OutcomeKind) {
+		t.Helper()
+		target := &fakeTarget{make: func(memtrix.Job) *fakeInstance {
+			return &fakeInstance{do: do, files: &fs.PathError{Op: "write", Path: "log.txt", Err: syscall.ENOSPC}}
+		}}
+		r, store := newRunner(t, target, Options{Prompts: 1})
+		if _, err := r.Run(t.Context(), memtrix.Session{ID: 1}, onePlan("a")); err != nil {
+			t.Fatal(err)
+		}
+		got := store.trials[0]
+		if got.Outcome.Kind != want || !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "raw files are incomplete: write log.txt") }) {
+			t.Errorf("want %s and a warning, got %v and %q", want, got.Outcome, got.Warnings)
+		}
+	}
+	check(passes, memtrix.Pass)
+	check(func(_ context.Context, _ *fakeInstance, n int) (memtrix.PromptResult, error) {
+		return memtrix.PromptResult{Index: n, Outcome: memtrix.Error}, nil
+	}, memtrix.HarnessFailure)
 }
 
 // TestFoldersAreKept checks that a trial that is done again leaves the files of

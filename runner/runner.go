@@ -22,7 +22,8 @@ import (
 
 // Store keeps what was measured.
 type Store interface {
-	// SaveTrial keeps a trial in one transaction and sets its ID.
+	// SaveTrial keeps a trial in one transaction and sets its ID. An error that
+	// wraps memtrix.ErrAgain may be over after a while.
 	SaveTrial(ctx context.Context, t *memtrix.Trial) error
 	// Done gives the finished trials of a session: cell id, repeat, outcome.
 	// Interrupted trials and those that memtrix failed to measure are not done.
@@ -69,6 +70,8 @@ type Runner struct {
 	Store    Store
 	Progress Progress
 	Options  Options
+	// Room fails when there is no room for what a trial leaves; nil does not ask.
+	Room func() error
 	// Dir is the results folder; each trial gets a folder below it.
 	Dir string
 	// Environment captures what could explain a difference, once a version.
@@ -88,7 +91,7 @@ type Runner struct {
 }
 
 // Run does what is missing of a plan in a session and returns its trials, in
-// order. When ctx ends, the trial that runs is saved as interrupted and Run
+// order, without their series: those are in the store. When ctx ends, the trial that runs is saved as interrupted and Run
 // returns ctx's error beside the trials so far.
 func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix.Plan) ([]*memtrix.Trial, error) {
 	r.environments = map[string]memtrix.Environment{}
@@ -104,19 +107,57 @@ func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix
 		if ctx.Err() != nil {
 			return trials, ctx.Err()
 		}
+		if err := r.room(); err != nil {
+			return trials, err
+		}
 		r.Progress.CellStart(i+1, title(w.cell, w.repeat))
 		r.Progress.Left(eta.left(i))
 		t := r.one(ctx, session, w)
 		// The trial is worth keeping whatever ended it.
-		if err := r.Store.SaveTrial(context.WithoutCancel(ctx), t); err != nil {
+		if err := r.save(ctx, t); err != nil {
 			return trials, fmt.Errorf("save trial of %s: %w", title(w.cell, w.repeat), err)
 		}
+		// A night's series would fill the memory of the machine that is measured.
+		t.Series = nil
 		trials = append(trials, t)
 		eta.took(i, t.Seconds)
 		r.Progress.Left(eta.left(i + 1))
 		r.Progress.CellEnd(describe(t), t.Seconds)
 	}
 	return trials, ctx.Err()
+}
+
+func (r *Runner) room() error {
+	if r.Room == nil {
+		return nil
+	}
+	return r.Room()
+}
+
+// How long, and how often, a trial that could not be saved is tried again: a full
+// disk or another program in the database may be over by then, and what was
+// measured took longer than that.
+const (
+	saveLimit = 10 * time.Minute
+	savePause = 2 * time.Second
+)
+
+func (r *Runner) save(ctx context.Context, t *memtrix.Trial) error {
+	begin := time.Now()
+	for told := false; ; told = true {
+		err := r.Store.SaveTrial(context.WithoutCancel(ctx), t)
+		if !errors.Is(err, memtrix.ErrAgain) || time.Since(begin) > saveLimit {
+			return err
+		}
+		if !told {
+			r.Progress.Say(fmt.Sprintf("the trial is not saved yet, trying for %v (Ctrl-C gives it up): %v", saveLimit, err))
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(savePause):
+		}
+	}
 }
 
 func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memtrix.Trial {

@@ -116,6 +116,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 	r := &runner.Runner{
 		Targets:     w.targets,
 		Store:       db,
+		Room:        db.CheckRoom,
 		Progress:    display,
 		Options:     options(spec),
 		Dir:         db.Dir(),
@@ -137,7 +138,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 	ctx := context.WithoutCancel(a.ctx)
 	if runErr == nil {
 		if err := db.EndSession(ctx, session.ID); err != nil {
-			return nil, cannot{err}
+			runErr = cannot{err} // the trials are there to be shown
 		}
 	}
 	trials, err := db.Trials(ctx, session.ID)
