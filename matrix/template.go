@@ -51,6 +51,7 @@ func (f Found) versions(b *strings.Builder) {
 	if len(f.Versions) == 0 {
 		b.WriteString("  # No ComfyUI was found here. This one is simulated: nothing it shows is a measurement.\n")
 		b.WriteString("  # For a real one write   - path: /where/it/is/ComfyUI   (the folder with main.py).\n")
+		b.WriteString("  # Or   - latest   which memtrix gets by itself, with its packages.\n")
 		b.WriteString("  - sim: 0.29.0\n\n")
 		return
 	}
@@ -73,7 +74,8 @@ func (f Found) versions(b *strings.Builder) {
 		}
 	}
 	b.WriteString("  # - path: ../ComfyUI-new   # a second tree to compare with\n")
-	b.WriteString("  #   name: new              # what tables call it; default: its release\n\n")
+	b.WriteString("  #   name: new              # what tables call it; default: its release\n")
+	b.WriteString("  # - latest~1               # one that memtrix gets by itself: a release, commit, branch, pr:N, latest\n\n")
 }
 
 func (f Found) workflow(b *strings.Builder) {
@@ -161,7 +163,9 @@ const templateHead = `# A memtrix spec: what to run, under which settings, how o
 
 `
 
-const templateRest = `prompts: 3                 # a trial: the second says more about memory than the first
+const templateRest = `# source: ../ComfyUI.git   # where versions by name are looked up; default: the official repository
+# packages: as-of-date     # their packages: as required (default), or as they were on the commit's day
+prompts: 3                 # a trial: the second says more about memory than the first
 repeats: 1                 # trials a cell
 rest: 11s                  # idle time before memory at rest is read; off: not read
 free: on                   # then ask for POST /free and read again

@@ -33,6 +33,8 @@ type Command struct {
 	Say func(string)
 	// Progress says that standard output is progress, too.
 	Progress bool
+	// StopTime is how long it may take to end when it is asked to; 0 is 3 s.
+	StopTime time.Duration
 }
 
 // Error is a program that failed.
@@ -70,9 +72,6 @@ func (e *Error) name() string {
 // Text is all of the last lines.
 func (e *Error) Text() string { return strings.Join(e.Lines, "\n") }
 
-// stopTime is how long a program may take to end when it is asked to.
-const stopTime = 3 * time.Second
-
 // Run runs the program and gives its standard output. When ctx ends, the
 // program and all it started are ended, and ctx's cause is the error.
 func Run(ctx context.Context, c Command) (string, error) {
@@ -93,7 +92,9 @@ func Run(ctx context.Context, c Command) (string, error) {
 		cmd.Stdout = &out
 	}
 	ownGroup(cmd)
-	cmd.WaitDelay = stopTime
+	if cmd.WaitDelay = c.StopTime; c.StopTime == 0 {
+		cmd.WaitDelay = 3 * time.Second
+	}
 	err := cmd.Run()
 	endGroup(cmd)
 	lines.end()

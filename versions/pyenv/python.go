@@ -114,7 +114,7 @@ func (f finder) find(ctx context.Context) (Interpreter, error) {
 		return best, nil
 	}
 	if len(seen) == 0 {
-		return best, fmt.Errorf("no Python on PATH; install Python 3.12 or name one with python:")
+		return best, fmt.Errorf("no Python on PATH; install Python 3.12, or say with python: which one to take")
 	}
 	return best, fmt.Errorf("no Python 3.%d or newer found; install Python 3.12 or name one with python:\n  %s", minMinor, strings.Join(seen, "\n  "))
 }

@@ -184,7 +184,7 @@ func explain(err error, r Request) error {
 		if r.Wheels != "" {
 			where = r.Wheels
 		}
-		return fmt.Errorf("%w\nThe requirements cannot be met together from %s: change overrides:, packages: or python:", err, where)
+		return fmt.Errorf("%w\nThe requirements cannot be met together from %s: change what overrides:, packages: or python: say", err, where)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNoGit means that there is no git to fetch sources with.
-var ErrNoGit = errors.New("git is not on PATH: releases, commits and branches need it; install git, or name a folder with path:")
+var ErrNoGit = errors.New("git is not on PATH: releases, commits and branches need it; install git, or say path: and a folder instead")
 
 // git runs git on the clone.
 func (r *Repo) git(ctx context.Context, args ...string) (string, error) {

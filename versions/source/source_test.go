@@ -83,11 +83,11 @@ func resolve(t *testing.T, r *Repo, name, want string) {
 func TestResolve(t *testing.T) {
 	u := newUpstream(t)
 	first := u.commit(map[string]string{"main.py": "print()\n", "comfy/options.py": "a = 1\n"})
-	r377 := u.release("0.3.77")
+	u.release("0.3.77")
 	// A release that was set, taken back and set again is the last.
 	u.release("0.4.0")
 	u.release("0.3.77")
-	r377 = u.git("rev-parse", "HEAD")
+	r377 := u.git("rev-parse", "HEAD")
 	r400 := u.release("0.4.0")
 	u.commit(map[string]string{versionFile: "# another comment\n__version__ = \"0.4.0\"\n"})
 	r1200 := u.release("0.12.0")
