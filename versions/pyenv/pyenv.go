@@ -191,7 +191,7 @@ func (p plan) hash() (string, error) {
 	}
 	lines := slices.Sorted(slices.Values(p.lines))
 	data, err := json.Marshal([]any{
-		lines, p.req.Overrides, before, wheels, p.tool.name(),
+		lines, p.req.Overrides, before, wheels, p.tool.name(), choices(p.tool.name(), os.Environ()),
 		p.python.Implementation, p.python.Version, p.python.Real, runtime.GOOS, runtime.GOARCH,
 	})
 	if err != nil {

@@ -161,6 +161,11 @@ func TestKeys(t *testing.T) {
 		}
 		seen[key(r)] = i
 	}
+	t.Setenv("UV_TORCH_BACKEND", "cpu")
+	if _, again := seen[key(same[0])]; again {
+		t.Error("another backend of torch gave the same environment")
+	}
+	t.Setenv("UV_TORCH_BACKEND", "")
 	script(t, filepath.Join(wheels, "b.whl"), "x")
 	if _, again := seen[key(different[4])]; again {
 		t.Error("a further wheel gave the same environment")

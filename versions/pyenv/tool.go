@@ -147,6 +147,27 @@ func environ(base []string) []string {
 	return env
 }
 
+// choosing are variables, without the tool's prefix, that decide which packages
+// a tool takes, and from where.
+var choosing = []string{
+	"INDEX_URL", "EXTRA_INDEX_URL", "INDEX", "DEFAULT_INDEX", "FIND_LINKS", "NO_INDEX", "INDEX_STRATEGY",
+	"TORCH_BACKEND", "PRERELEASE", "PRE", "RESOLUTION", "ONLY_BINARY", "NO_BINARY", "PREFER_BINARY",
+}
+
+// choices are those that are set: with others, an environment is another one.
+func choices(tool string, environ []string) []string {
+	var set []string
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		short, ok := strings.CutPrefix(name, strings.ToUpper(tool)+"_")
+		if ok && value != "" && slices.Contains(choosing, short) {
+			set = append(set, kv)
+		}
+	}
+	slices.Sort(set)
+	return set
+}
+
 // told passes on what people want to see of a tool's lines.
 func told(say func(string)) func(string) {
 	last := ""
