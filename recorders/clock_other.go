@@ -20,3 +20,5 @@ func errUnsupported(system string) error {
 func monotonic() int64 { return time.Now().UnixNano() } // nothing is watched here
 
 func processCPU() time.Duration { return 0 }
+
+func urgent() {}

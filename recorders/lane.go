@@ -38,6 +38,9 @@ type lane struct {
 // a reading was stuck are counted as missed and not made up for.
 func (l *lane) run() {
 	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+	if !l.slow() {
+		urgent()
+	}
 	next := l.now()
 	for !l.stopping.Load() {
 		l.tick(false)

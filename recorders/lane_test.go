@@ -149,3 +149,53 @@ func TestMarksAreBounded(t *testing.T) {
 		t.Errorf("%d kept, the largest %v", len(list), p)
 	}
 }
+
+// Every spike that lasts for a reading is in the series; at 1 kHz one of 2 ms has
+// two. (Whether a busy machine reads in time is for TestGPUSpikes on a real one.)
+func TestSpikesOfTwoMilliseconds(t *testing.T) {
+	type moment struct {
+		at   time.Time
+		used int64
+	}
+	var used atomic.Int64
+	var asked []moment // by the card's thread alone, until Stop
+	card := &fakeCard{
+		memory: func() (nvidia.Memory, error) {
+			u := used.Load()
+			asked = append(asked, moment{time.Now(), u})
+			return memoryOf(gib + u)()
+		},
+		list: func() ([]nvidia.Process, error) { return []nvidia.Process{{PID: 1, Used: 1, Known: true}}, nil },
+	}
+	s := Start(Config{Epoch: time.Now(), Card: card, Env: hidden})
+	type spike struct{ from, to time.Time }
+	var spikes []spike
+	for range 100 {
+		time.Sleep(time.Duration(2+len(spikes)%5) * time.Millisecond)
+		from := time.Now()
+		used.Store(2 * gib)
+		for time.Since(from) < 2*time.Millisecond {
+		}
+		used.Store(0)
+		spikes = append(spikes, spike{from, time.Now()})
+	}
+	series, _ := one(s.Stop(), memtrix.VRAMDeviceUsed)
+	read, seen := 0, 0
+	for _, sp := range spikes {
+		inside := slices.ContainsFunc(asked, func(m moment) bool {
+			return m.used > 0 && m.at.After(sp.from) && m.at.Before(sp.to)
+		})
+		if !inside {
+			continue
+		}
+		read++
+		from, to := sp.from.Sub(s.epoch)-time.Millisecond, sp.to.Sub(s.epoch)+time.Millisecond
+		if p, ok := PeakIn(series, from, to); ok && p.Value == 3*gib {
+			seen++
+		}
+	}
+	t.Logf("%d of 100 spikes of 2 ms were read, %d are in the series", read, seen)
+	if seen != read || read == 0 {
+		t.Errorf("%d spikes were read and %d are in the series", read, seen)
+	}
+}

@@ -42,6 +42,7 @@ const watchFor = 40 * time.Millisecond
 // watch is run for cards that are read in C.
 func (l *lane) watch(w *nvidia.Watch) {
 	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+	urgent()
 	// Both clocks are CLOCK_MONOTONIC with different zeros.
 	zero := monotonic() - int64(l.now())
 	at := func(ns int64) time.Duration { return time.Duration(ns - zero).Truncate(time.Microsecond) }
