@@ -129,7 +129,7 @@ func (c *cased) stoodStill() (memtrix.Outcome, bool) {
 		return memtrix.Outcome{}, false
 	}
 	o := memtrix.Outcome{
-		Kind: memtrix.Hang, Memory: memtrix.MemoryNone, Phase: c.phaseNow(), Node: c.at.node, Evidence: lastTexts(c.lines, 4),
+		Kind: memtrix.Hang, Memory: memtrix.MemoryNone, Phase: c.phaseNow(), Node: c.at.node, Evidence: lastTexts(beforeStop(c.lines), 4),
 	}
 	if !p.measured {
 		o.Memory = memtrix.MemoryUnknown
@@ -143,4 +143,13 @@ func (c *cased) stoodStill() (memtrix.Outcome, bool) {
 		o.Message = "no event and no line for too long"
 	}
 	return o, true
+}
+
+// beforeStop leaves out what a server says when it is told to interrupt its prompt
+// and to end, as a server that hangs has been.
+func beforeStop(lines []line) []line {
+	return slices.DeleteFunc(slices.Clone(lines), func(l line) bool {
+		return slices.ContainsFunc([]string{"Global interrupt", "Interrupting prompt", "Processing interrupted", "Stopped server"},
+			func(words string) bool { return strings.HasPrefix(l.text, words) })
+	})
 }

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"memtrix"
@@ -143,10 +144,30 @@ func (c *cased) proof(f *failure) []string {
 }
 
 func (c *cased) invalid(f *failure) memtrix.Outcome {
-	return memtrix.Outcome{
+	o := memtrix.Outcome{
 		Kind: memtrix.InvalidWorkflow, Memory: memtrix.MemoryNone, Phase: memtrix.PhaseValidation, Node: f.node,
 		Message: f.headlineOfRefusal(), Evidence: c.proof(f),
 	}
+	// A person wants to mend all of it at once.
+	if all := c.refusals(); len(all) > 1 {
+		o.Evidence = all
+		o.Message += fmt.Sprintf(" (and %d more)", len(all)-1)
+	}
+	return o
+}
+
+// refusals are all that a server said against a prompt.
+func (c *cased) refusals() []string {
+	var all []string
+	for _, ev := range c.e.Events {
+		if ev.Failure == nil || !ev.Failure.Refused {
+			continue
+		}
+		if text := strings.TrimSpace(ev.Failure.Message); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
 }
 
 // headlineOfRefusal has no type in front: the message says it in words.

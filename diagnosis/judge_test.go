@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"slices"
 	"bufio"
 	"encoding/json"
 	"os"
@@ -331,6 +332,29 @@ func TestInvalid(t *testing.T) {
 	got := Judge(e)
 	if got.Kind != memtrix.InvalidWorkflow || got.Memory != memtrix.MemoryNone || got.Phase != memtrix.PhaseValidation || got.Message != e.Events[0].Failure.Message {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Ensure that a person sees all that is wrong with a workflow, each thing once.
+func TestInvalidTwice(t *testing.T) {
+	event := func(message string) memtrix.Event {
+		return memtrix.Event{Kind: memtrix.EventError, Failure: &memtrix.Failure{
+			Type: "x", Refused: true, Node: &memtrix.Node{ID: "1", ClassType: "EmptyImage"}, Message: message}}
+	}
+	a, b := `node 1 (EmptyImage), input "width": too small`, `node 1 (EmptyImage), input "height": no number`
+	got := Judge(Evidence{Ready: true, Events: []memtrix.Event{event(a), event(b), event(a)}})
+	if want := a + " (and 1 more)"; got.Message != want || !slices.Equal(got.Evidence, []string{a, b}) {
+		t.Errorf("want %q, got %+v", want, got)
+	}
+}
+
+// Ensure that the proof of a hang is what the server did, not what it said when it
+// was ended for that.
+func TestHangEvidence(t *testing.T) {
+	got := Judge(Evidence{Ready: true, TimedOut: TimeOutSilence, Log: logOf("got prompt\nRequested to load BaseModel\n" +
+		"Global interrupt (no prompt_id specified)\nProcessing interrupted\nStopped server\n")})
+	if want := []string{"got prompt", "Requested to load BaseModel"}; got.Kind != memtrix.Hang || !slices.Equal(got.Evidence, want) {
+		t.Errorf("want a hang with %q, got %+v", want, got)
 	}
 }
 

@@ -33,8 +33,8 @@ func (e *RemovedError) Unwrap() error { return e.Err }
 // opened, and saves what can be saved when they differ.
 func (db *DB) checkPresent(ctx context.Context) error {
 	now, err := os.Stat(db.path)
-	if err == nil && os.SameFile(now, db.file) {
-		return nil
+	if err == nil && os.SameFile(now, db.file) && now.Size() >= db.file.Size() {
+		return nil // it only grows
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // it cannot be looked at; it may be there all the same
