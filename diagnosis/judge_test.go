@@ -1,10 +1,10 @@
 package diagnosis
 
 import (
-	"slices"
 	"bufio"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -351,7 +351,7 @@ func TestInvalidTwice(t *testing.T) {
 // Ensure that the proof of a hang is what the server did, not what it said when it
 // was ended for that.
 func TestHangEvidence(t *testing.T) {
-	got := Judge(Evidence{Ready: true, TimedOut: TimeOutSilence, Log: logOf("got prompt\nRequested to load BaseModel\n" +
+	got := Judge(Evidence{Ready: true, TimedOut: TimeOutSilence, Events: []memtrix.Event{{Kind: memtrix.EventPromptStart, Prompt: 1}}, Log: logOf("got prompt\nRequested to load BaseModel\n" +
 		"Global interrupt (no prompt_id specified)\nProcessing interrupted\nStopped server\n")})
 	if want := []string{"got prompt", "Requested to load BaseModel"}; got.Kind != memtrix.Hang || !slices.Equal(got.Evidence, want) {
 		t.Errorf("want a hang with %q, got %+v", want, got)

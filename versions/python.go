@@ -110,15 +110,32 @@ func ask(ctx context.Context, python, dir string) (answer, error) {
 	cmd.Dir = os.TempDir()
 	// A child that keeps the pipes open must not hold us.
 	cmd.WaitDelay = time.Second
-	var out, errs bytes.Buffer
+	var out, errs bounded
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
-			return answer{}, fmt.Errorf("ask python %s: %w", python, context.Cause(ctx))
+			if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				return answer{}, fmt.Errorf("ask python %s: %w", python, err)
+			}
+			return answer{}, notPython(python, fmt.Errorf("it did not answer within %v", askTimeout), errs.buf.String())
 		}
-		return answer{}, notPython(python, err, errs.String())
+		return answer{}, notPython(python, err, errs.buf.String())
 	}
-	return readAnswer(python, out.Bytes())
+	return readAnswer(python, out.buf.Bytes())
+}
+
+// maxAnswer is far above what any environment's list of packages takes.
+const maxAnswer = 16 << 20
+
+// bounded keeps what fits into maxAnswer, and then fails: an endless answer ends
+// the interpreter instead of our memory.
+type bounded struct{ buf bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.buf.Len()+len(p) > maxAnswer {
+		return 0, fmt.Errorf("its answer has more than %d MiB", maxAnswer>>20)
+	}
+	return b.buf.Write(p)
 }
 
 func readAnswer(python string, out []byte) (answer, error) {

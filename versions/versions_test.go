@@ -295,3 +295,13 @@ func TestDiscoverNothing(t *testing.T) {
 		t.Errorf("got %+v, want nothing", got)
 	}
 }
+
+// An interpreter that never stops talking ends with an error, not with our memory.
+func TestEndlessAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "python")
+	write(t, path, "#!/bin/sh\nexec yes garbage\n")
+	_, err := ask(t.Context(), path, t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "does not work as a Python interpreter") {
+		t.Errorf("want an error about the interpreter, got %v", err)
+	}
+}
