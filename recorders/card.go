@@ -134,7 +134,7 @@ var (
 func (c *cardProcesses) Meters() []memtrix.Meter { return cardProcessMeters }
 
 func (c *cardProcesses) Every() time.Duration {
-	return affordable(c.cost, Medium, 5*time.Second)
+	return affordable(c.cost, Slow, 5*time.Second)
 }
 
 func (c *cardProcesses) Read(_ time.Duration, put func(int, int64)) error {

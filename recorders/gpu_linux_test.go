@@ -84,6 +84,31 @@ func TestGPUSpikes(t *testing.T) {
 	}
 }
 
+// sideBySide runs the recorder and the empty loops at the same time, so that
+// whatever else happens on the machine happens to both.
+func sideBySide(t *testing.T, pid int, long time.Duration) {
+	s := Start(Config{Epoch: time.Now(), PID: pid})
+	time.Sleep(500 * time.Millisecond)
+	before := ownThreads(s)
+	stop, empty := make(chan struct{}), make(chan time.Duration)
+	start := time.Now()
+	go func() { empty <- emptyLoops(stop, true) }()
+	time.Sleep(long)
+	recording, wall := ownThreads(s)-before, time.Since(start)
+	close(stop)
+	loops := <-empty
+	s.Stop()
+	share := func(d time.Duration) float64 { return 100 * d.Seconds() / wall.Seconds() }
+	t.Logf("side by side, threads: empty loops 1 ms + 10 ms %.2f %%, recording %.2f %%, above the empty loops %.2f %% of a core", share(loops), share(recording), share(recording-loops))
+}
+
+func ownThreads(s *Sampler) (cpu time.Duration) {
+	for _, th := range s.Threads() {
+		cpu += th.CPU
+	}
+	return cpu
+}
+
 // What recording a busy program takes, beside an empty loop in the same run, and
 // what its series take in the store. The program is named by MEMTRIX_BENCH_PID.
 func TestGPUCost(t *testing.T) {
@@ -106,7 +131,8 @@ func TestGPUCost(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // to open a card is no part of recording
 		full := cpu(func(stop <-chan struct{}) { <-stop })
 		all := s.Stop()
-		t.Logf("round %d: empty loops 1 ms + 10 ms %.2f %% (both in Go %.2f %%), recording %.2f %%, above the empty loops %.2f %% of a core", round+1, empty, emptyGo, full, full-empty)
+		t.Logf("round %d, whole program: empty loops 1 ms + 10 ms %.2f %% (both in Go %.2f %%), recording %.2f %%, above the empty loops %.2f %% of a core", round+1, empty, emptyGo, full, full-empty)
+		sideBySide(t, pid, long)
 		for _, th := range s.Threads() {
 			t.Logf("thread %-8s every %v: %d ticks, %d missed, %.2f %% of a core", th.Name, th.Interval, th.Samples, th.Missed, 100*th.CPU.Seconds()/s.now().Seconds())
 		}

@@ -24,11 +24,13 @@ type lane struct {
 	slots    []*slot
 	ring     *ring         // nil: changes are stored at once
 	watching *nvidia.Watch // nil: sources are read one by one
+	store    func()        // passes on what waits in the ring, here or in C
 	now      func() time.Duration
 	stopping *atomic.Bool
 	stop     <-chan struct{} // closed after stopping is set
 
 	ticks, missed atomic.Int64
+	lost          atomic.Int64 // changes for which there was no room
 	cpu           atomic.Int64 // of the thread, as last looked at
 	cpuDue        time.Duration
 }
@@ -109,8 +111,8 @@ func (l *lane) tick(all bool) {
 
 // close is for after the thread has ended.
 func (l *lane) close() {
-	if l.ring != nil {
-		l.ring.drain()
+	if l.store != nil {
+		l.store()
 	}
 	if l.watching != nil {
 		l.watching.Close()

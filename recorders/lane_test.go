@@ -72,7 +72,7 @@ func TestRingOverflow(t *testing.T) {
 	for i := range 6 {
 		sl.read(time.Duration(i) * FastCard)
 	}
-	if got := l.ring.lost.Load(); got != 2 {
+	if got := l.lost.Load(); got != 2 {
 		t.Errorf("want 2 lost, got %d", got)
 	}
 	l.ring.drain()

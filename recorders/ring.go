@@ -22,7 +22,6 @@ type change struct {
 type ring struct {
 	buf        []change
 	head, tail atomic.Uint64 // written and read so far
-	lost       atomic.Int64  // changes for which there was no room
 }
 
 func newRing(size int) *ring { return &ring{buf: make([]change, size)} }
@@ -31,7 +30,6 @@ func newRing(size int) *ring { return &ring{buf: make([]change, size)} }
 func (r *ring) push(c change) bool {
 	head := r.head.Load()
 	if head-r.tail.Load() == uint64(len(r.buf)) {
-		r.lost.Add(1)
 		return false
 	}
 	r.buf[head%uint64(len(r.buf))] = c

@@ -15,7 +15,8 @@ import (
 type Config struct {
 	// Epoch is the zero of the trial's clock.
 	Epoch time.Time
-	// Interval at which processes are read; 0 means Fast (10 ms).
+	// Interval at which processes are read; 0 means Fast (10 ms), and more than a
+	// second means a second.
 	Interval time.Duration
 	// CardInterval is that of the cards' memory; 0 means FastCard (1 ms), or
 	// Interval where that is shorter.
@@ -65,7 +66,7 @@ type Sampler struct {
 // never fails: what is not there is absent. Opening a card can take a second.
 func Start(cfg Config) *Sampler {
 	s := &Sampler{epoch: cfg.Epoch, stop: make(chan struct{}), done: make(chan struct{})}
-	cfg.Interval = cmp.Or(max(cfg.Interval, 0), Fast)
+	cfg.Interval = min(cmp.Or(max(cfg.Interval, 0), Fast), Seldom)
 	cfg.CardInterval = cmp.Or(max(cfg.CardInterval, 0), min(cfg.Interval, FastCard))
 	if s.epoch.IsZero() {
 		s.epoch = time.Now()
@@ -82,19 +83,13 @@ func Start(cfg Config) *Sampler {
 
 // start starts a lane that has something to read.
 func (s *Sampler) start(l *lane) {
-	if len(l.slots) == 0 {
-		return
+	switch {
+	case len(l.slots) == 0:
+	case l.watching != nil:
+		s.running.Go(l.runWatch)
+	default:
+		s.running.Go(l.run)
 	}
-	if l.name == laneCard {
-		if cards := l.watchable(); cards != nil {
-			if w := nvidia.NewWatch(cards, l.interval); w != nil {
-				l.watching = w
-				s.running.Go(func() { l.watch(w) })
-				return
-			}
-		}
-	}
-	s.running.Go(l.run)
 }
 
 func (s *Sampler) open(cfg Config) {
@@ -108,7 +103,7 @@ func (s *Sampler) open(cfg Config) {
 	s.missing = append(s.missing, missing...)
 	s.add(process, "cgroup", s.tree.cgroup())
 	s.openCards(cfg, process)
-	s.add(s.lane(laneMaps, Slow), "maps", s.tree.maps())
+	s.add(s.lane(laneMaps, Seldom), "maps", s.tree.maps())
 	for _, src := range cfg.More {
 		s.add(process, "more", src)
 	}
@@ -124,8 +119,7 @@ func (s *Sampler) lane(name string, interval time.Duration) *lane {
 // openCards gives the cards a thread of their own, and another one to the calls
 // that can block in the driver.
 func (s *Sampler) openCards(cfg Config, process *lane) {
-	fast, driver := s.lane(laneCard, cfg.CardInterval), s.lane(laneDriver, Medium)
-	fast.ring = newRing(ringSize)
+	fast, driver := s.lane(laneCard, cfg.CardInterval), s.lane(laneDriver, Slow)
 	if cfg.SimCard != "" {
 		s.add(fast, "card", &simCard{path: cfg.SimCard})
 	} else if card, err := s.firstCard(cfg); err != nil {
@@ -139,7 +133,8 @@ func (s *Sampler) openCards(cfg Config, process *lane) {
 	for _, other := range cfg.Others {
 		s.add(fast, "card."+other.Name, newOtherCard(other))
 	}
-	s.add(process, "store", &drain{fast.ring})
+	fast.decouple()
+	s.add(process, "store", &drain{fast})
 }
 
 func (s *Sampler) addCard(fast, driver *lane, card Card) {
@@ -248,10 +243,7 @@ func (s *Sampler) Warnings() []string {
 		return list
 	}
 	for _, l := range s.lanes {
-		if l.ring == nil {
-			continue
-		}
-		if n := l.ring.lost.Load(); n > 0 {
+		if n := l.lost.Load(); n > 0 {
 			list = append(list, fmt.Sprintf("%d readings of the %s thread were not kept: the thread that stores them stood still too long", n, l.name))
 		}
 	}

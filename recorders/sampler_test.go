@@ -346,8 +346,8 @@ func TestCardProcessesSlowsDown(t *testing.T) {
 	put := func(int, int64) {}
 	delay = 5 * time.Millisecond
 	src.Read(0, put)
-	if got := src.Every(); got != Medium {
-		t.Errorf("after one slow call: want %v, got %v", Medium, got)
+	if got := src.Every(); got != Slow {
+		t.Errorf("after one slow call: want %v, got %v", Slow, got)
 	}
 	src.Read(0, put)
 	if got := src.Every(); got < time.Second {

@@ -68,14 +68,14 @@ func (f *selfSource) Read(_ time.Duration, put func(int, int64)) error {
 func (f *selfSource) Close() error { return nil }
 
 // drain moves what the cards' thread has read to where it is kept.
-type drain struct{ ring *ring }
+type drain struct{ lane *lane }
 
 func (d *drain) Meters() []memtrix.Meter { return nil }
 
 func (d *drain) Every() time.Duration { return Medium }
 
 func (d *drain) Read(time.Duration, func(int, int64)) error {
-	d.ring.drain()
+	d.lane.store()
 	return nil
 }
 

@@ -78,6 +78,7 @@ func (sl *slot) take(m *meterState, v int64) {
 	if sl.lane.ring == nil {
 		m.rec.add(sl.now, v)
 	} else if !sl.lane.ring.push(change{m, sl.now, v}) {
+		sl.lane.lost.Add(1)
 		return // tried again with the next reading
 	}
 	m.last, m.any = v, true

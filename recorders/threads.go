@@ -69,25 +69,25 @@ func (s *Sampler) Costs() []Cost {
 
 // EmptyLoop wakes a thread at an interval in the way in which cards are read (in
 // C), or in which everything else is (in Go), and does nothing else, until stop is
-// closed: what the machine takes for the waking alone.
-func EmptyLoop(stop <-chan struct{}, interval time.Duration, c bool) {
+// closed: what the machine takes for the waking alone. It gives the processor
+// time of the thread; what Go takes to look after it comes on top of that.
+func EmptyLoop(stop <-chan struct{}, interval time.Duration, c bool) time.Duration {
 	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
-	var w *nvidia.Watch
 	if c {
-		w = nvidia.NewWatch(nil, interval)
-	}
-	if w != nil {
-		defer w.Close()
+		if w := nvidia.NewWatch(nil, interval); w != nil {
+			go func() { <-stop; w.Stop() }()
+			w.Run()
+			w.Close()
+			cpu, _ := threadCPU()
+			return cpu
+		}
 	}
 	for next := time.Now(); ; {
 		select {
 		case <-stop:
-			return
+			cpu, _ := threadCPU()
+			return cpu
 		default:
-		}
-		if w != nil {
-			w.Run(monotonic()+int64(watchFor), nil)
-			continue
 		}
 		next = next.Add(interval)
 		for d := time.Until(next); d > 0; d = time.Until(next) {

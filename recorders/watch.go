@@ -35,30 +35,56 @@ func (l *lane) watchable() []*nvidia.Card {
 	return cards
 }
 
-// watchFor is how long the loop in C goes on before its answers are passed on:
-// Now is late by that much.
-const watchFor = 40 * time.Millisecond
+// decouple puts a ring between the thread that reads cards and the one that
+// stores: in C where all cards can be read there.
+func (l *lane) decouple() {
+	if cards := l.watchable(); cards != nil {
+		l.watching = nvidia.NewWatch(cards, l.interval)
+	}
+	if l.watching != nil {
+		l.store = newWatched(l).drain
+		return
+	}
+	l.ring = newRing(ringSize)
+	l.store = l.ring.drain
+}
 
-// watch is run for cards that are read in C.
-func (l *lane) watch(w *nvidia.Watch) {
+// watched is the other end of a thread that reads cards in C: a source of the
+// processes' thread that stores what has come, ten times a second.
+type watched struct {
+	lane   *lane
+	zero   int64 // of the sampler's clock, in CLOCK_MONOTONIC: Go uses that, too
+	latest []nvidia.Change
+}
+
+func newWatched(l *lane) *watched {
+	return &watched{lane: l, zero: monotonic() - int64(l.now()), latest: make([]nvidia.Change, len(l.slots))}
+}
+
+func (w *watched) at(ns int64) time.Duration {
+	return time.Duration(ns - w.zero).Truncate(time.Microsecond)
+}
+
+// drain passes on what has come, and until when the rest stayed as it was.
+func (w *watched) drain() {
+	done := w.lane.watching.Watched()
+	w.lane.watching.Drain(func(c nvidia.Change) {
+		w.latest[c.Card] = c
+		w.lane.slots[c.Card].fed(w.at(c.At), c)
+	})
+	for _, c := range w.latest {
+		if c.At > 0 {
+			w.lane.slots[c.Card].fed(w.at(max(done.Seen, c.At)), c)
+		}
+	}
+	w.lane.account(done)
+}
+
+// runWatch is run for cards that are read in C.
+func (l *lane) runWatch() {
 	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
 	urgent()
-	// Both clocks are CLOCK_MONOTONIC with different zeros.
-	zero := monotonic() - int64(l.now())
-	at := func(ns int64) time.Duration { return time.Duration(ns - zero).Truncate(time.Microsecond) }
-	latest := make([]nvidia.Change, len(l.slots))
-	got := func(c nvidia.Change) {
-		latest[c.Card] = c
-		l.slots[c.Card].fed(at(c.At), c)
-	}
-	for !l.stopping.Load() {
-		w.Run(monotonic()+int64(watchFor), got)
-		done := w.Watched()
-		for _, c := range latest { // unchanged since, and still so
-			l.slots[c.Card].fed(at(done.Seen), c)
-		}
-		l.account(done)
-	}
+	l.watching.Run()
 }
 
 // fed takes a reading of the card's memory that was made in C.
@@ -75,9 +101,8 @@ func (sl *slot) fed(now time.Duration, c nvidia.Change) {
 func (l *lane) account(w nvidia.Watched) {
 	l.ticks.Store(w.Ticks)
 	l.missed.Store(w.Missed)
-	if cpu, err := threadCPU(); err == nil {
-		l.cpu.Store(int64(cpu))
-	}
+	l.lost.Store(w.Lost)
+	l.cpu.Store(int64(w.Thread))
 	// The cards are read together: each has its share.
 	n := int64(len(l.slots))
 	for _, sl := range l.slots {

@@ -58,15 +58,18 @@ type Change struct {
 
 // Watched is what a watch did so far.
 type Watched struct {
-	Seen, Ticks, Missed, Measured int64
-	CPU, Wall, Longest            time.Duration
+	Seen, Ticks, Missed, Lost, Measured int64
+	Thread, CPU, Wall, Longest          time.Duration
 }
 
 // Run does nothing here.
-func (w *Watch) Run(int64, func(Change)) {}
+func (w *Watch) Run() {}
 
 // Stop does nothing here.
 func (w *Watch) Stop() {}
+
+// Drain does nothing here.
+func (w *Watch) Drain(func(Change)) {}
 
 // Close does nothing here.
 func (w *Watch) Close() {}

@@ -15,19 +15,25 @@ enum { CARDS = 64, ROOM = 8192, MEASURED = 16 };
 // One new answer of a card.
 typedef struct { long long at; long long total, reserved, free, used; int card, ret; } reading;
 
+// The thread that reads writes to the ring and to the counters; another one reads
+// both. Neither waits for the other.
 typedef struct {
 	memory_call call;
 	int cards;
 	void *device[CARDS];
 	reading last[CARDS];
-	long long interval, next;      // ns of CLOCK_MONOTONIC
-	long long seen;                // when the cards were last read
-	long long ticks, missed;
-	long long cpu, wall, longest, measured; // ns of the calls; one tick in MEASURED, times MEASURED for cpu
+	long long interval; // ns
 	int stop;
-	int n;
-	reading out[ROOM];
+	// ns of CLOCK_MONOTONIC when the cards were last read, and counts of ticks.
+	long long seen, ticks, missed, lost;
+	// ns: of the thread; of the calls, one tick in MEASURED, times MEASURED for cpu.
+	long long thread, cpu, wall, longest, measured;
+	unsigned head, tail; // written and read so far
+	reading ring[ROOM];
 } watch;
+
+#define GET(field) __atomic_load_n(&(field), __ATOMIC_ACQUIRE)
+#define SET(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELEASE)
 
 static long long clock_ns(clockid_t id) {
 	struct timespec t;
@@ -42,47 +48,65 @@ static void watch_ask(watch *w, int i, long long now) {
 		r.total = m.total; r.reserved = m.reserved; r.free = m.free; r.used = m.used;
 	}
 	reading *l = &w->last[i];
-	if (l->at == 0 || l->ret != r.ret || l->used != r.used || l->free != r.free || l->reserved != r.reserved) {
-		*l = r;
-		w->out[w->n++] = r;
+	if (l->at != 0 && l->ret == r.ret && l->used == r.used && l->free == r.free && l->reserved == r.reserved) return;
+	if (w->head - GET(w->tail) == ROOM) { // tried again with the next reading
+		SET(w->lost, w->lost + 1);
+		return;
 	}
+	*l = r;
+	w->ring[w->head % ROOM] = r;
+	SET(w->head, w->head + 1);
 }
 
 static void watch_tick(watch *w) {
 	long long now = clock_ns(CLOCK_MONOTONIC);
-	int measure = w->ticks++ % MEASURED == MEASURED / 2;
+	int measure = w->ticks % MEASURED == MEASURED / 2;
 	long long cpu = measure ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 	for (int i = 0; i < w->cards; i++) watch_ask(w, i, now);
-	w->seen = now;
-	if (measure) {
-		w->cpu += MEASURED * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu);
-		long long wall = clock_ns(CLOCK_MONOTONIC) - now;
-		w->wall += wall;
-		w->measured++;
-		if (wall > w->longest) w->longest = wall;
-	}
+	SET(w->seen, now);
+	SET(w->ticks, w->ticks + 1);
+	if (!measure) return;
+	long long after = clock_ns(CLOCK_THREAD_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC) - now;
+	SET(w->thread, after);
+	SET(w->cpu, w->cpu + MEASURED * (after - cpu));
+	SET(w->wall, w->wall + wall);
+	SET(w->measured, w->measured + 1);
+	if (wall > w->longest) SET(w->longest, wall);
 }
 
-// watch_run reads until a moment, or until there is no room for another tick.
-static void watch_run(watch *w, long long until) {
-	w->n = 0;
-	if (w->next == 0) w->next = clock_ns(CLOCK_MONOTONIC);
-	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED) && w->n + w->cards <= ROOM) {
+// watch_run reads until it is stopped. Ticks are at fixed times from the first
+// one; those that passed while a call was stuck are not made up for.
+static void watch_run(watch *w) {
+	long long next = clock_ns(CLOCK_MONOTONIC);
+	while (!GET(w->stop)) {
 		watch_tick(w);
-		w->next += w->interval;
-		long long now = clock_ns(CLOCK_MONOTONIC);
-		if (now - w->next >= w->interval) { // passed, and not made up for
-			long long skip = (now - w->next) / w->interval;
-			w->missed += skip;
-			w->next += skip * w->interval;
+		next += w->interval;
+		long long late = clock_ns(CLOCK_MONOTONIC) - next;
+		if (late >= w->interval) {
+			SET(w->missed, w->missed + late / w->interval);
+			next += late / w->interval * w->interval;
 		}
-		struct timespec t = {w->next / 1000000000LL, w->next % 1000000000LL};
+		struct timespec t = {next / 1000000000LL, next % 1000000000LL};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
-		if (w->next >= until) return;
 	}
 }
 
-static void watch_stop(watch *w) { __atomic_store_n(&w->stop, 1, __ATOMIC_RELAXED); }
+// watch_next takes the oldest reading out of the ring.
+static int watch_next(watch *w, reading *r) {
+	if (w->tail == GET(w->head)) return 0;
+	*r = w->ring[w->tail % ROOM];
+	SET(w->tail, w->tail + 1);
+	return 1;
+}
+
+static void watch_stop(watch *w) { SET(w->stop, 1); }
+
+typedef struct { long long seen, ticks, missed, lost, thread, cpu, wall, longest, measured; } watched;
+
+static watched watch_so_far(watch *w) {
+	watched s = {GET(w->seen), GET(w->ticks), GET(w->missed), GET(w->lost), GET(w->thread), GET(w->cpu), GET(w->wall), GET(w->longest), GET(w->measured)};
+	return s;
+}
 */
 import "C"
 
@@ -129,12 +153,18 @@ type Change struct {
 	Err error
 }
 
-// Run reads until a moment of CLOCK_MONOTONIC in ns, and gives each answer that
-// differs from the one before to got. It takes no memory of Go's.
-func (w *Watch) Run(until int64, got func(Change)) {
-	C.watch_run(w.w, C.longlong(until))
-	for i := range int(w.w.n) {
-		r := &w.w.out[i]
+// Run reads on the calling thread until Stop. It takes no memory.
+func (w *Watch) Run() { C.watch_run(w.w) }
+
+// Stop makes Run return at its next tick. It may be called from any goroutine.
+func (w *Watch) Stop() { C.watch_stop(w.w) }
+
+// Drain gives each answer that differs from the one before, since the last call,
+// in the order of time. Answers wait in a ring with room for some seconds. It may
+// be called by one goroutine while another is in Run.
+func (w *Watch) Drain(got func(Change)) {
+	var r C.reading
+	for C.watch_next(w.w, &r) != 0 {
 		c := Change{Card: int(r.card), At: int64(r.at)}
 		if ret := nvml.Return(r.ret); ret != nvml.SUCCESS {
 			c.Err = fmt.Errorf("NVML memory of %s: %s", w.cards[r.card].Name, nvml.ErrorString(ret))
@@ -145,9 +175,6 @@ func (w *Watch) Run(until int64, got func(Change)) {
 	}
 }
 
-// Stop makes Run return at its next tick. It may be called from any goroutine.
-func (w *Watch) Stop() { C.watch_stop(w.w) }
-
 // Close gives the memory back, after Run has returned.
 func (w *Watch) Close() {
 	C.free(unsafe.Pointer(w.w))
@@ -156,18 +183,21 @@ func (w *Watch) Close() {
 
 // Watched is what a watch did so far.
 type Watched struct {
-	Seen          int64 // ns of CLOCK_MONOTONIC: when the cards were last read
+	Seen          int64 // ns of CLOCK_MONOTONIC: when the cards were last read, 0 before
 	Ticks, Missed int64
-	// Measured ticks took Wall together, the longest Longest; CPU is what all
-	// ticks took.
+	Lost          int64         // changes for which there was no room in the ring
+	Thread        time.Duration // processor time of the thread, calls and all
+	// Measured ticks took Wall together, the longest Longest; CPU is what the calls
+	// of all ticks took.
 	Measured           int64
 	CPU, Wall, Longest time.Duration
 }
 
-// Watched is to be asked by who runs the watch.
+// Watched may be asked at any time before Close.
 func (w *Watch) Watched() Watched {
+	s := C.watch_so_far(w.w)
 	return Watched{
-		Seen: int64(w.w.seen), Ticks: int64(w.w.ticks), Missed: int64(w.w.missed), Measured: int64(w.w.measured),
-		CPU: time.Duration(w.w.cpu), Wall: time.Duration(w.w.wall), Longest: time.Duration(w.w.longest),
+		Seen: int64(s.seen), Ticks: int64(s.ticks), Missed: int64(s.missed), Lost: int64(s.lost), Measured: int64(s.measured),
+		Thread: time.Duration(s.thread), CPU: time.Duration(s.cpu), Wall: time.Duration(s.wall), Longest: time.Duration(s.longest),
 	}
 }
