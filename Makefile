@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills clean
+.PHONY: demo build test fmt vet staticcheck unit kills cost night clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -33,6 +33,17 @@ unit:
 # Long proofs; the tests have a short form of each.
 kills:
 	MEMTRIX_KILLS=20 $(GO) test -count 1 -v -run TestKilled ./cmd/memtrix
+
+# What recording takes beside empty loops, and what a trial takes in the store.
+# On a real card, with a busy program: MEMTRIX_GPU=1 MEMTRIX_BENCH_PID=PID make cost
+cost:
+	$(GO) test -count 1 -run 'TestGPU' -v ./recorders
+	$(GO) test -run xxx -bench 'EmptyLoop|Sampler|Source' -benchtime 100x ./recorders
+	$(GO) test -run xxx -bench 'Trial' ./results
+
+# What a night of 60 trials takes: make night MEMTRIX_NIGHT=COPY-OF-RESULTS:...
+night:
+	$(GO) test -count 1 -run TestNight -v ./results
 
 clean:
 	rm -rf memtrix demo-results

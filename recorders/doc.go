@@ -4,19 +4,22 @@
 // process back to its present size (ResetPeak), and only when it is asked to.
 //
 // One family of meters is a Source and has a file of its own per operating
-// system. A Sampler reads all sources on one thread and one clock (the time
-// since the trial's epoch), each at its own rate, and keeps every meter as a
-// series of changes.
+// system. A Sampler reads them on one clock (the time since the trial's epoch) and
+// on several threads, so that one that blocks holds up no other: the cards' memory
+// at 1 kHz (in C, see watch.go); processes and host at 100 Hz and slower; what can
+// block in the card's driver; and what walks through page tables. Each source has
+// its own rate, and the dear ones slow themselves down. Every meter is kept as a
+// series of changes. What reading takes is a meter, too (cost.SOURCE).
 //
 // What cannot be read is absent, with a reason that a person can act on
-// (Sampler.Absent); it is never zero, and never ends a trial.
+// (Sampler.Absent); it is never zero, and never ends a trial. What happened
+// between two readings the kernel may still tell (KernelPeak).
 //
 // # Memory
 //
-// A change takes 16 bytes. At the worst (every fast meter changes at every
-// 10 ms) a 10-minute trial takes 60 000 x 16 B, about 0.9 MiB, a fast meter: 8
-// to 12 MiB for all of them. A real trial, most of whose time nothing changes, takes
-// a tenth of it. A series never grows beyond 2^19 changes (8 MiB): then every
-// second change is dropped, the smaller value of each pair, so that peaks stay
-// exact.
+// A change takes 16 bytes. At the worst (a card changes at every millisecond) a
+// 10-minute trial has 600 000 changes of each of three meters; a real trial, most
+// of whose time nothing changes, has a hundredth of that. A series never grows
+// beyond 2^19 changes (8 MiB): then every second change is dropped, the smaller
+// value of each pair, so that peaks stay exact.
 package recorders
