@@ -140,8 +140,16 @@ func (v timeline) top() float64 {
 	return float64(most) * 1.08
 }
 
+// recorded reports whether it is a recording of any program and no trial.
+func (v timeline) recorded() bool {
+	return slices.ContainsFunc(v.trial.Spans, func(s memtrix.Span) bool { return s.Kind == memtrix.SpanRun })
+}
+
 func (v timeline) title() string {
 	c := v.trial.Cell
+	if v.recorded() {
+		return c.Version.Name
+	}
 	words := []string{c.Version.Name, settingsText(c), outcomeText(v.trial)}
 	if v.trial.Simulated {
 		words = append([]string{"SIMULATED"}, words...)
@@ -151,6 +159,9 @@ func (v timeline) title() string {
 
 func (v timeline) subtitle() string {
 	c := v.trial.Cell
+	if v.recorded() {
+		return strings.Join(v.trial.Argv, " ")
+	}
 	words := []string{"trial " + strconv.FormatInt(v.trial.ID, 10)}
 	for _, w := range []struct{ label, text string }{{"workflow ", c.Workflow.Name}, {"hardware ", c.Hardware.Name}} {
 		if w.text != "" {
@@ -197,6 +208,9 @@ func (v timeline) axes(width vg.Length) *plot.Plot {
 	p.X.Min, p.X.Max = 0, 1 // places on the time axis
 	p.Y.Min, p.Y.Max = 0, v.top()/gib
 	p.X.Label.Text, p.Y.Label.Text = "seconds since the server process was started", "memory, GiB"
+	if v.recorded() {
+		p.X.Label.Text = "seconds since the recording began"
+	}
 	if v.axis.folded {
 		p.X.Label.Text += " (start and rest are drawn narrower than the prompts)"
 	}

@@ -150,7 +150,7 @@ func trialOf(r *recording.Result) *memtrix.Trial {
 	if len(r.Command) > 0 {
 		name = filepath.Base(r.Command[0])
 	}
-	t := &memtrix.Trial{Started: r.Started, Seconds: r.Elapsed.Seconds(), Series: r.Series}
+	t := &memtrix.Trial{Started: r.Started, Seconds: r.Elapsed.Seconds(), Series: r.Series, Argv: r.Command}
 	t.Cell.Version.Name = name
 	t.Spans = []memtrix.Span{{Kind: memtrix.SpanRun, End: r.Elapsed, Peaks: r.Peaks}}
 	return t
