@@ -325,11 +325,7 @@ func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 		return p.out[i].Cell, true
 	}
 	cell := memtrix.PlannedCell{Cell: c, Status: memtrix.StatusRun, Repeats: p.spec.Repeats}
-	if c.Hardware.VRAM > 0 && c.Version.Target != memtrix.TargetSim {
-		cell.Reason = "a card of another size exists only for simulated versions so far"
-	} else {
-		cell.Argv, cell.Reason = p.world.Argv(c)
-	}
+	cell.Argv, cell.Reason = p.world.Argv(c)
 	if cell.Reason != "" {
 		cell.Status, cell.Argv = memtrix.StatusNotApplicable, nil
 	} else if p.world.Notes != nil {

@@ -56,7 +56,7 @@ func newCardTraffic(card Card) *cardTraffic { return &cardTraffic{card} }
 
 func (c *cardTraffic) Meters() []memtrix.Meter { return loadMeters[1:] }
 
-func (c *cardTraffic) Every() time.Duration { return Seldom }
+func (c *cardTraffic) Every() time.Duration { return 5 * Seldom } // one takes 20 ms a direction
 
 func (c *cardTraffic) Read(_ time.Duration, put func(int, int64)) error {
 	teller, ok := c.card.(trafficTeller)

@@ -106,7 +106,7 @@ func TestAffordable(t *testing.T) {
 	for _, tc := range []struct{ cost, want time.Duration }{
 		{0, Seldom},
 		{time.Millisecond, Seldom},
-		{50 * time.Millisecond, 10 * time.Second},
+		{5 * time.Millisecond, 5 * time.Second},
 		{time.Minute, time.Minute},
 	} {
 		if got := affordable(tc.cost, Seldom, time.Minute); got != tc.want {

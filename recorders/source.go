@@ -19,7 +19,7 @@ const (
 
 // share is the part of the time that a source may take which slows itself down:
 // one in share.
-const share = 200
+const share = 1000
 
 // affordable is how often a reading that takes cost may be taken, within bounds.
 func affordable(cost, least, most time.Duration) time.Duration {

@@ -74,7 +74,6 @@ func (t *trialRun) run(ctx context.Context) error {
 		return t.failure(ctx, err)
 	}
 	t.epoch = time.Now()
-	t.trial.Started = t.epoch
 	t.startRecording(baseline)
 	t.instance, err = t.target.Start(ctx, t.job())
 	if err != nil {
@@ -167,7 +166,7 @@ func (t *trialRun) makeDir() error {
 }
 
 func (t *trialRun) startRecording(baseline *int64) {
-	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, Card: t.r.Card, Baseline: baseline}
+	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, CardInterval: t.opts.Interval, Card: t.r.Card, Baseline: baseline}
 	if t.trial.Simulated {
 		cfg.SimCard = filepath.Join(t.trial.Dir, memtrix.SimCardFile)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"memtrix"
 	"memtrix/comfyui"
+	"memtrix/hardware"
 	"memtrix/internal/comfysim"
 	"memtrix/matrix"
 	"memtrix/recorders/nvidia"
@@ -188,10 +189,14 @@ func (w *world) argv(c memtrix.Cell) ([]string, string) {
 
 // notes and args are of the targets that have something to say.
 func (w *world) notes(c memtrix.Cell) []string {
+	var notes []string
 	if t, ok := w.targets[c.Version.Target].(interface{ Notes(memtrix.Cell) []string }); ok {
-		return t.Notes(c)
+		notes = t.Notes(c)
 	}
-	return nil
+	if note := hardware.Unfaithful(c.Hardware, c.Settings); note != "" && c.Version.Target != memtrix.TargetSim {
+		notes = append(notes, note)
+	}
+	return notes
 }
 
 func (w *world) args(v memtrix.Version, args []string) []string {
