@@ -47,7 +47,7 @@ func sourceText(s Session, meter string) string {
 	hows := allHows(s.Trials, meter)
 	words := make([]string, 0, len(hows))
 	for _, how := range hows {
-		word := howText(how, meter, s)
+		word := howText(how, s)
 		if len(hows) > 1 && how != "" {
 			word = string(how)[:1] + " = " + word
 		}
@@ -59,14 +59,10 @@ func sourceText(s Session, meter string) string {
 	return text
 }
 
-func howText(how memtrix.PeakHow, meter string, s Session) string {
-	every := s.Interval
-	if strings.HasPrefix(meter, "vram.") && s.CardInterval > 0 {
-		every = s.CardInterval
-	}
+func howText(how memtrix.PeakHow, s Session) string {
 	switch {
-	case how == memtrix.PeakSampled && every > 0:
-		return "sampled every " + interval(every)
+	case how == memtrix.PeakSampled && s.Interval > 0:
+		return "sampled every " + interval(s.Interval)
 	case how == memtrix.PeakKernel:
 		return "kernel counter (VmHWM), nothing missed"
 	case how == memtrix.PeakProbe:

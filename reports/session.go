@@ -31,8 +31,6 @@ type Session struct {
 	Plan memtrix.Plan
 	// Interval is the time between two samples of memory; 0 when not known.
 	Interval time.Duration
-	// CardInterval is that of a card's memory; 0 when it is the same.
-	CardInterval time.Duration
 	// Versions are the names of the versions, oldest first. When it is empty,
 	// names that are all numbers with dots are ordered by number, others by
 	// their first appearance in the plan, then in the trials.

@@ -16,7 +16,6 @@ import (
 	"memtrix/environment"
 	"memtrix/hardware"
 	"memtrix/matrix"
-	"memtrix/recorders"
 	"memtrix/recorders/nvidia"
 	"memtrix/reports"
 	"memtrix/reports/progress"
@@ -146,7 +145,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 		return nil, cannot{err}
 	}
 	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: memtrix.Current(trials), Plan: *plan,
-		Interval: spec.Interval, CardInterval: min(spec.Interval, recorders.FastCard)}
+		Interval: spec.Interval}
 	for _, c := range plan.Cells {
 		if name := c.Cell.Version.Name; !slices.Contains(s.Versions, name) {
 			s.Versions = append(s.Versions, name)
