@@ -88,7 +88,13 @@ func (c *client) do(ctx context.Context, method, path string, body any) ([]byte,
 	return standardJSON(data), nil
 }
 
+// answerLimit bounds questions that a living server answers at once, also between
+// the steps of its work: one that stands still must not stop its trial from ending.
+const answerLimit = 30 * time.Second
+
 func (c *client) get(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
 	data, err := c.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
@@ -145,7 +151,7 @@ func sendable(graph map[string]memtrix.GraphNode) map[string]memtrix.GraphNode {
 // history gives what the server wrote down about a prompt, nil while it has not
 // ended.
 func (c *client) history(ctx context.Context, id string) (*entry, json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	data, err := c.do(ctx, http.MethodGet, "/history/"+url.PathEscape(id), nil)
 	if err != nil {
@@ -160,6 +166,8 @@ func (c *client) history(ctx context.Context, id string) (*entry, json.RawMessag
 
 // free asks for models and caches to be dropped; the server only notes it.
 func (c *client) free(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
 	_, err := c.do(ctx, http.MethodPost, "/free", map[string]bool{"unload_models": true, "free_memory": true})
 	var status *StatusError
 	if errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusMethodNotAllowed) {
@@ -170,6 +178,8 @@ func (c *client) free(ctx context.Context) error {
 
 // interrupt ends the running prompt at its next step.
 func (c *client) interrupt(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
 	_, err := c.do(ctx, http.MethodPost, "/interrupt", map[string]any{})
 	return err
 }

@@ -44,6 +44,7 @@ type fakeInstance struct {
 	ready   func(context.Context) error
 	do      func(ctx context.Context, i *fakeInstance, n int) (memtrix.PromptResult, error)
 	free    error
+	stuck   bool // POST /free is never answered
 	files   error
 	stopped int
 }
@@ -75,7 +76,13 @@ func (f *fakeInstance) say(e memtrix.Event) {
 
 func (f *fakeInstance) FilesError() error { return f.files }
 
-func (f *fakeInstance) Free(context.Context) error { return f.free }
+func (f *fakeInstance) Free(ctx context.Context) error {
+	if f.stuck {
+		<-ctx.Done()
+		return fmt.Errorf("POST /free: %w", ctx.Err())
+	}
+	return f.free
+}
 
 func (f *fakeInstance) Stop(context.Context) memtrix.Exit {
 	f.stopped++
@@ -313,6 +320,20 @@ func TestRawFilesFull(t *testing.T) {
 	check(func(_ context.Context, _ *fakeInstance, n int) (memtrix.PromptResult, error) {
 		return memtrix.PromptResult{Index: n, Outcome: memtrix.Error}, nil
 	}, memtrix.HarnessFailure)
+}
+
+// TestFreeNotAnswered checks that a server that stands still at rest does not keep
+// its trial from ending.
+func TestFreeNotAnswered(t *testing.T) {
+	target := &fakeTarget{make: func(memtrix.Job) *fakeInstance { return &fakeInstance{do: passes, stuck: true} }}
+	r, store := newRunner(t, target, Options{Prompts: 1, Free: true, Timeouts: Timeouts{Free: 50 * time.Millisecond}})
+	if _, err := r.Run(t.Context(), memtrix.Session{ID: 1}, onePlan("a")); err != nil {
+		t.Fatal(err)
+	}
+	got := store.trials[0]
+	if got.Outcome.Kind != memtrix.Pass || !slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.Contains(w, "not answered in time") }) {
+		t.Errorf("want a pass with a warning, got %v and %q", got.Outcome, got.Warnings)
+	}
 }
 
 // TestFoldersAreKept checks that a trial that is done again leaves the files of

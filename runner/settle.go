@@ -32,9 +32,12 @@ func (t *trialRun) settle(ctx context.Context, rest time.Duration, free bool, fr
 		return nil
 	}
 	before := t.held()
-	err := t.instance.Free(ctx)
+	err := t.askFree(ctx, freeLimit)
 	switch {
 	case errors.Is(err, memtrix.ErrUnsupported):
+		return nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		t.warn("POST /free was not answered in time: the server stands still")
 		return nil
 	case err != nil:
 		t.warn("POST /free failed: %v", err)
@@ -46,6 +49,16 @@ func (t *trialRun) settle(ctx context.Context, rest time.Duration, free bool, fr
 	}
 	t.read(memtrix.Freed, note)
 	return nil
+}
+
+// askFree sends the wish. A server that stands still would never answer it.
+func (t *trialRun) askFree(ctx context.Context, limit time.Duration) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return t.instance.Free(ctx)
 }
 
 // awaitFreed polls until the server has given memory back and stays still. POST
