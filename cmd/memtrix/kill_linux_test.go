@@ -53,7 +53,12 @@ func TestKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(100+rand.IntN(2500)) * time.Millisecond)
+		// Every third one is killed while it starts, the others once there is
+		// something to leave behind.
+		for deadline := time.Now().Add(30 * time.Second); n%3 != 2 && len(leftovers(self, cmd.Process.Pid)) == 0 && time.Now().Before(deadline); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(rand.IntN(2500)) * time.Millisecond)
 		seen += len(leftovers(self, cmd.Process.Pid))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)

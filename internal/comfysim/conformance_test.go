@@ -50,7 +50,11 @@ func (tr *transcript) simFlags() []string {
 	for _, c := range m[2] {
 		ram = ram*10 + int64(c-'0')
 	}
-	flags := []string{"--sim-version", tr.meta.ComfyUI, "--sim-scale", "0.002", "--sim-speed", "1000", "--sim-ram", mibArg(ram)}
+	speed := "1000"
+	if strings.Contains(tr.name, "killed") || strings.Contains(tr.name, "interrupted") {
+		speed = "20" // the driver must come in between two steps, also on a busy machine
+	}
+	flags := []string{"--sim-version", tr.meta.ComfyUI, "--sim-scale", "0.002", "--sim-speed", speed, "--sim-ram", mibArg(ram)}
 	if tr.meta.Card != nil {
 		// NVML shows 615 MiB more than CUDA: the driver's own.
 		flags = append(flags, "--sim-card", mibArg(143771), "--sim-card-free", mibArg(tr.meta.FreeMiB))
