@@ -24,7 +24,6 @@ func fullTrial(session int64) *memtrix.Trial {
 			Version: memtrix.Version{
 				Name: "0.29.0", Target: memtrix.TargetComfyUI, Dir: "/srv/comfy", Python: "/srv/venv/bin/python",
 				Release: "0.29.0", Commit: "a8c44f9b", Dirty: []string{"nodes.py"}, Packages: map[string]string{"torch": "2.11.0+cu130"},
-				PackageHashes: map[string]string{"torch": "ab12"},
 			},
 			Settings: memtrix.Settings{"dynamic-vram": "off", "vram-mode": "low"},
 			Hardware: memtrix.Hardware{Name: "8gib", VRAM: 8 << 30, RAM: 16 << 30, Swap: ptr(int64(4 << 30))},
