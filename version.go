@@ -28,9 +28,10 @@ type Version struct {
 	Dirty []string `json:"dirty,omitempty"`
 	// Packages are the installed Python packages, name (lower case) to version.
 	Packages map[string]string `json:"packages,omitempty"`
-	// PackageHashes, which a trial keeps in its Environment, are hashes of the installed files of the packages that decide
+	// PackageHashes are hashes of the installed files of the packages that decide
 	// what memory is taken (torch, comfy-aimdo, nvidia-* ...), by name: two
-	// builds of one package version differ in them.
+	// builds of one package version differ in them. A trial keeps them in its
+	// Environment.
 	PackageHashes map[string]string `json:"-"`
 	// Flags are the launch flags that the version knows, "--lowvram" and so on,
 	// in no order, and of a flag that takes names from a list each of them
