@@ -22,7 +22,7 @@ import (
 // A card has settled when what is used on it stays within steady for calm.
 const (
 	steady = 16 << 20
-	calm   = time.Second
+	calm   = 800 * time.Millisecond // of a trial's own time; less than a second, all in all
 )
 
 // Anything as a gate's Allowed lets every amount pass that does not move: for
@@ -95,7 +95,7 @@ func (e *BusyError) Error() string {
 
 // Wait returns as soon as the card is at rest with no more used than is
 // allowed, or with a *BusyError once max is over. To see that a card is at rest
-// takes a second, unless just what is allowed is used. A nil card (none in this
+// takes 0.8 s, unless just what is allowed is used. A nil card (none in this
 // machine) is at rest at once.
 func (g Gate) Wait(ctx context.Context, card Card, max time.Duration) (Baseline, error) {
 	if card == nil {
@@ -179,7 +179,7 @@ const (
 
 // Decide judges a card by the looks taken so far, in the order of time. A card
 // that is back to what is allowed, within 16 MiB, is ready at once: leftovers
-// only add to that. Otherwise it is at rest when over the last second no look was
+// only add to that. Otherwise it is at rest when over the last 0.8 s no look was
 // more than 16 MiB from another.
 func Decide(looks []Look, allowed int64) State {
 	if len(looks) == 0 {

@@ -31,7 +31,7 @@ func TestDecide(t *testing.T) {
 	check("leftover, at rest", Busy, 0, 0, 3000, 500, 3000, 1000, 3001)
 	check("leftover going", Moving, 0, 0, 3000, 500, 2000, 1000, 1000)
 	check("leftover gone", Ready, 0, 0, 3000, 500, 2000, 1000, 10)
-	check("first look of a session, too soon", Moving, Anything, 0, 3000, 900, 3000)
+	check("first look of a session, too soon", Moving, Anything, 0, 3000, 790, 3000)
 	check("first look of a session, at rest", Ready, Anything, 0, 3000, 500, 3010, 1000, 3000)
 	check("first look of a session, moving", Moving, Anything, 0, 3000, 500, 3017, 1000, 3000)
 	check("moved long ago", Ready, Anything, 0, 9000, 500, 3000, 1000, 3000, 1500, 3000)
@@ -123,7 +123,7 @@ func TestGateBallast(t *testing.T) {
 	g, at, _ := testGate(Anything)
 	c := &card{at: at, used: func(time.Duration) int64 { return 127 * gib }}
 	first, err := g.Wait(context.Background(), c, 10*time.Second)
-	if err != nil || first.Used != 127*gib || first.Waited < time.Second {
+	if err != nil || first.Used != 127*gib || first.Waited < calm {
 		t.Fatalf("first look: got %+v, %v", first, err)
 	}
 	g.Allowed = first.Used

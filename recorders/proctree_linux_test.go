@@ -92,7 +92,7 @@ func TestTreeWithoutProcess(t *testing.T) {
 		pid  int
 		want string
 	}{
-		{0, "no process was given"},
+		{0, "had not started"},
 		{9999, "process 9999 cannot be followed"},
 	} {
 		tr := newTree(fixtures)

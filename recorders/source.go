@@ -64,8 +64,9 @@ func absent(err error, meters ...memtrix.Meter) []Absence {
 	return list
 }
 
-// errNotStarted is why meters of the tree are missing before SetPID.
-var errNotStarted = errors.New("no process was given to the recorder")
+// errNotStarted is why meters of the tree are missing before SetPID; those that are
+// read seldom may never be in a short trial.
+var errNotStarted = errors.New("the process had not started, or had ended, when it was due")
 
 // Errors of sources that lack something on machines that lack nothing.
 var (
