@@ -12,8 +12,6 @@
 //	memtrix report                                 the last session again: table and pictures
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix doctor                                 which meters this machine has, and what they cost
-//	memtrix record -- COMMAND                      the memory of any program
-//	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
 // failed unexpectedly); 2 wrong usage or a bad spec; 3 memtrix could not measure;
