@@ -103,7 +103,11 @@ func (p *Provider) Get(ctx context.Context, r Request) (memtrix.Version, error) 
 		return memtrix.Version{}, err
 	}
 	if r.Path != "" && (r.Packages == "" || r.Packages == Keep) && len(r.Overrides) == 0 && r.Wheels == "" {
-		return Resolve(ctx, r.Name, r.Path, r.Python)
+		v, err := Resolve(ctx, r.Name, r.Path, r.Python)
+		if err == nil {
+			p.warnOfMissing(v)
+		}
+		return v, err
 	}
 	v, date, err := p.tree(ctx, r)
 	if err != nil {
@@ -370,6 +374,20 @@ func (p *Provider) look(ctx context.Context, want pyenv.Request, v *memtrix.Vers
 	// What fill saw of packages are those of another environment.
 	v.Dirty, v.Packages, v.PackageHashes = dirty, map[string]string{unbuilt: key}, nil
 	return nil
+}
+
+// warnOfMissing names the files that a checkout of the person's own lacks; what a
+// source lacks is said where its tree is written.
+func (p *Provider) warnOfMissing(v memtrix.Version) {
+	files := Missing(v)
+	if len(files) == 0 {
+		return
+	}
+	shown := strings.Join(files[:min(len(files), 5)], ", ")
+	if more := len(files) - 5; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	p.warn(fmt.Sprintf("%s runs without files that its commit has: %s. 'git checkout -- FILE' in %s brings them back", v.Name, shown, v.Dir))
 }
 
 // warn warns of one thing once.

@@ -165,3 +165,22 @@ func TestProvideErrors(t *testing.T) {
 		}
 	}
 }
+
+// A checkout that lacks files is said to, with at most five of their names, once.
+func TestWarnOfMissing(t *testing.T) {
+	p, warned := provider(t)
+	v := memtrix.Version{Name: "mine", Dir: "/a"}
+	p.warnOfMissing(v)
+	v.Dirty = []string{"nodes.py", "deleted: b/1", "deleted: b/2"}
+	p.warnOfMissing(v)
+	p.warnOfMissing(v)
+	v.Dirty = append(v.Dirty, "deleted: b/3", "deleted: b/4", "deleted: b/5", "deleted: b/6")
+	p.warnOfMissing(v)
+	want := []string{
+		"mine runs without files that its commit has: b/1, b/2. 'git checkout -- FILE' in /a brings them back",
+		"mine runs without files that its commit has: b/1, b/2, b/3, b/4, b/5 and 1 more. 'git checkout -- FILE' in /a brings them back",
+	}
+	if !slices.Equal(*warned, want) {
+		t.Errorf("got %q, want %q", *warned, want)
+	}
+}
