@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -110,7 +111,7 @@ func (g groupFS) places() ([]place, error) {
 		switch {
 		case fsFields[0] == "cgroup2":
 			version = 2
-		case fsFields[0] == "cgroup" && contains(strings.Split(fsFields[2], ","), "memory"):
+		case fsFields[0] == "cgroup" && slices.Contains(strings.Split(fsFields[2], ","), "memory"):
 			version = 1
 		default:
 			continue
@@ -122,15 +123,6 @@ func (g groupFS) places() ([]place, error) {
 		}
 	}
 	return places, nil
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // unescapeMount undoes the octal escapes of mountinfo.
@@ -149,7 +141,7 @@ func ownGroup(text string, version int) string {
 		if version == 2 && parts[0] == "0" && parts[1] == "" {
 			return parts[2]
 		}
-		if version == 1 && contains(strings.Split(parts[1], ","), "memory") {
+		if version == 1 && slices.Contains(strings.Split(parts[1], ","), "memory") {
 			return parts[2]
 		}
 	}

@@ -233,7 +233,7 @@ func (r *specReader) hardwareItem(n ast.Node) (memtrix.Hardware, bool) {
 		if !ok {
 			return
 		}
-		size, err := Size(text)
+		size, err := parseSize(text)
 		if f.key == "swap" && text == "0" {
 			size, err = 0, nil
 		}

@@ -250,7 +250,7 @@ func TestSetValuesAreJSON(t *testing.T) {
 func TestSizes(t *testing.T) {
 	check := func(text string, want int64) {
 		t.Helper()
-		if got, err := Size(text); err != nil || got != want {
+		if got, err := parseSize(text); err != nil || got != want {
 			t.Errorf("%s: got %d, %v, want %d", text, got, err, want)
 		}
 	}
@@ -259,7 +259,7 @@ func TestSizes(t *testing.T) {
 	check("1.5GiB", 3<<29)
 	check("8192MiB", 8<<30)
 	for _, bad := range []string{"8", "8GB", "8g", "-1GiB", "0GiB", "1KiB", "99999TiB", "x", "", "8gib"} {
-		if got, err := Size(bad); err == nil {
+		if got, err := parseSize(bad); err == nil {
 			t.Errorf("%q: got %d, want an error", bad, got)
 		}
 	}

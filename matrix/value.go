@@ -120,8 +120,8 @@ var decimalSizePattern = regexp.MustCompile(`(?i)^([0-9]+(?:\.[0-9]+)?) *([KMGT]
 
 var sizeUnits = map[string]float64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-// Size reads the size of a card, "8GiB" or "8192MiB", as bytes.
-func Size(text string) (int64, error) {
+// parseSize reads the size of a card, "8GiB" or "8192MiB", as bytes.
+func parseSize(text string) (int64, error) {
 	m := sizePattern.FindStringSubmatch(text)
 	if m == nil {
 		if d := decimalSizePattern.FindStringSubmatch(text); d != nil {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -304,7 +305,7 @@ func (r *Repo) nowThere(ctx context.Context, m *manifest) ([]file, error) {
 	var lacking []file
 	var ask strings.Builder
 	for _, f := range all {
-		if contains(m.Missing, f.Path) {
+		if slices.Contains(m.Missing, f.Path) {
 			lacking = append(lacking, f)
 			ask.WriteString(f.Blob + "\n")
 		}
@@ -360,16 +361,7 @@ func names(files []file) []string {
 	return out
 }
 
-func has(files []file, path string) bool { return contains(names(files), path) }
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
-}
+func has(files []file, path string) bool { return slices.Contains(names(files), path) }
 
 // few names some of many.
 func few(list []string) string {
