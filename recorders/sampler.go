@@ -21,6 +21,9 @@ type Config struct {
 	// CardInterval is that of the cards' memory; 0 means FastCard (1 ms), or
 	// Interval where that is shorter.
 	CardInterval time.Duration
+	// CalmInterval is that of the cards' memory while nothing works (see Busy);
+	// 0 means CardInterval at all times.
+	CalmInterval time.Duration
 	// PID is the first process of the tree; 0 where it is not started yet, see
 	// SetPID.
 	PID int
@@ -51,7 +54,8 @@ type Sampler struct {
 	lanes    []*lane
 	slots    []*slot
 	meters   []*meterState
-	missing  []Absence // known at the start
+	missing  []Absence     // known at the start
+	watching *nvidia.Watch // that knows of calm times; nil without one
 	closers  []func() error
 
 	stopping atomic.Bool
@@ -134,6 +138,10 @@ func (s *Sampler) openCards(cfg Config, process *lane) {
 		s.add(fast, "card."+other.Name, newOtherCard(other))
 	}
 	fast.decouple()
+	if fast.watching != nil && cfg.CalmInterval > cfg.CardInterval {
+		fast.watching.Calm(cfg.CalmInterval)
+		s.watching = fast.watching
+	}
 	s.add(process, "store", &drain{fast})
 }
 
@@ -172,6 +180,16 @@ func (s *Sampler) SetPID(pid int) { s.tree.root.Store(int64(pid)) }
 // SetBaseline says how many bytes were used on the card just before the server
 // was started; vram.trial.used counts from there.
 func (s *Sampler) SetBaseline(used int64) { s.baseline.Store(&used) }
+
+// Busy says whether the observed program works now. While it does not (it starts,
+// it rests), a real card is read at Config.CalmInterval, and more seldom while
+// calls have to wait for the driver, as they do while CUDA is initialised. Without
+// a CalmInterval it changes nothing. It may be called until Stop.
+func (s *Sampler) Busy(busy bool) {
+	if s.watching != nil {
+		s.watching.Busy(busy)
+	}
+}
 
 // Stop reads everything a last time and gives the series of all meters that had
 // a reading, in a fixed order. It may be called again.

@@ -17,6 +17,7 @@ import (
 type watchReport struct {
 	Series  []memtrix.Series
 	Threads []Thread
+	Calm    Thread // of the cards, after the first half second
 	Costs   []Cost
 	Absent  []Absence
 	Now     map[string]int64
@@ -29,9 +30,18 @@ func watchChild() {
 	}
 	defer closeAll()
 	base := int64(gib)
-	s := Start(Config{Epoch: time.Now(), Card: first, Others: others, Baseline: &base})
+	cfg := Config{Epoch: time.Now(), Card: first, Others: others, Baseline: &base}
+	if os.Getenv("RECORDERS_CALM") != "" {
+		cfg.CalmInterval = Fast
+	}
+	s := Start(cfg)
 	time.Sleep(500 * time.Millisecond)
 	var r watchReport
+	r.Calm = s.Threads()[0]
+	if cfg.CalmInterval > 0 {
+		s.Busy(true)
+		time.Sleep(500 * time.Millisecond)
+	}
 	r.Now = s.Now()
 	r.Series = s.Stop()
 	r.Threads, r.Costs, r.Absent = s.Threads(), s.Costs(), s.Absent()
@@ -101,6 +111,27 @@ func TestWatchedCard(t *testing.T) {
 	for _, c := range r.Costs {
 		if c.Source == "card" && (c.Reads < 300 || c.CPU <= 0) {
 			t.Errorf("cost of the card: %+v", c)
+		}
+	}
+}
+
+// While nothing works the card is read more seldom, and hardly at all while each
+// call waits for the driver.
+func TestCalmCard(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		env             []string
+		atLeast, atMost int64 // readings in half a second of calm; 50 are due
+	}{
+		{"quick calls", nil, 20, 60},
+		{"slow calls", []string{"FAKE_SLOW=1000"}, 3, 25},
+	} {
+		r := watchRun(t, append([]string{"RECORDERS_CALM=1"}, test.env...)...)
+		if calm := r.Calm.Samples; calm < test.atLeast || calm > test.atMost {
+			t.Errorf("%s: want %d to %d readings in half a second of calm, got %d", test.name, test.atLeast, test.atMost, calm)
+		}
+		if busy := r.Threads[0].Samples + r.Threads[0].Missed - r.Calm.Samples; busy < 300 {
+			t.Errorf("%s: want about 500 ticks in half a second of work, got %d", test.name, busy)
 		}
 	}
 }

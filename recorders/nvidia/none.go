@@ -58,9 +58,15 @@ type Change struct {
 
 // Watched is what a watch did so far.
 type Watched struct {
-	Seen, Ticks, Missed, Lost, Measured int64
-	Thread, CPU, Wall, Longest          time.Duration
+	Seen, Ticks, Missed, Held, Lost, Measured int64
+	Thread, CPU, Wall, Longest                time.Duration
 }
+
+// Calm does nothing here.
+func (w *Watch) Calm(time.Duration) {}
+
+// Busy does nothing here.
+func (w *Watch) Busy(bool) {}
 
 // Run does nothing here.
 func (w *Watch) Run() {}

@@ -22,10 +22,11 @@ typedef struct {
 	int cards;
 	void *device[CARDS];
 	reading last[CARDS];
-	long long interval; // ns
-	int stop;
-	// ns of CLOCK_MONOTONIC when the cards were last read, and counts of ticks.
-	long long seen, ticks, missed, lost;
+	long long interval, calm; // ns; calm: while nothing works, 0 for no difference
+	int busy, stop;
+	// ns of CLOCK_MONOTONIC when the cards were last read, and counts of ticks: of
+	// those that were due and late, and of those left out on purpose.
+	long long seen, ticks, missed, lost, held;
 	// ns: of the thread; of the calls, one tick in MEASURED, times MEASURED for cpu.
 	long long thread, cpu, wall, longest, measured;
 	unsigned head, tail; // written and read so far
@@ -58,36 +59,56 @@ static void watch_ask(watch *w, int i, long long now) {
 	SET(w->head, w->head + 1);
 }
 
-static void watch_tick(watch *w) {
+// watch_tick reads all cards and gives how long that took, ns.
+static long long watch_tick(watch *w) {
 	long long now = clock_ns(CLOCK_MONOTONIC);
 	int measure = w->ticks % MEASURED == MEASURED / 2;
 	long long cpu = measure ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 	for (int i = 0; i < w->cards; i++) watch_ask(w, i, now);
+	long long wall = clock_ns(CLOCK_MONOTONIC) - now;
 	SET(w->seen, now);
 	SET(w->ticks, w->ticks + 1);
-	if (!measure) return;
-	long long after = clock_ns(CLOCK_THREAD_CPUTIME_ID), wall = clock_ns(CLOCK_MONOTONIC) - now;
+	if (!measure) return wall;
+	long long after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	SET(w->thread, after);
 	SET(w->cpu, w->cpu + MEASURED * (after - cpu));
 	SET(w->wall, w->wall + wall);
 	SET(w->measured, w->measured + 1);
 	if (wall > w->longest) SET(w->longest, wall);
+	return wall;
 }
+
+static void sleep_until(long long at) {
+	struct timespec t = {at / 1000000000LL, at % 1000000000LL};
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
+}
+
+// A call that takes SLOW waits for the driver's lock, and spins: while another
+// process initialises CUDA ten such calls a second can take a quarter of a core.
+// While nothing works that is answered with PATIENCE times as long without one.
+enum { SLOW = 300000, PATIENCE = 20, HOLD = 250000000 };
 
 // watch_run reads until it is stopped. Ticks are at fixed times from the first
 // one; those that passed while a call was stuck are not made up for.
 static void watch_run(watch *w) {
 	long long next = clock_ns(CLOCK_MONOTONIC);
 	while (!GET(w->stop)) {
-		watch_tick(w);
-		next += w->interval;
+		long long took = watch_tick(w);
+		int calm = w->calm > 0 && !GET(w->busy);
+		long long interval = calm ? w->calm : w->interval;
+		next += interval;
 		long long late = clock_ns(CLOCK_MONOTONIC) - next;
-		if (late >= w->interval) {
-			SET(w->missed, w->missed + late / w->interval);
-			next += late / w->interval * w->interval;
+		if (late >= interval) {
+			SET(w->missed, w->missed + late / interval);
+			next += late / interval * interval;
 		}
-		struct timespec t = {next / 1000000000LL, next % 1000000000LL};
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
+		sleep_until(next);
+		if (!calm || took < SLOW) continue;
+		long long until = next + (took * PATIENCE < HOLD ? took * PATIENCE : HOLD);
+		for (; next + interval <= until && !GET(w->stop) && !GET(w->busy); sleep_until(next)) {
+			SET(w->held, w->held + 1);
+			next += interval;
+		}
 	}
 }
 
@@ -101,10 +122,12 @@ static int watch_next(watch *w, reading *r) {
 
 static void watch_stop(watch *w) { SET(w->stop, 1); }
 
-typedef struct { long long seen, ticks, missed, lost, thread, cpu, wall, longest, measured; } watched;
+static void watch_busy(watch *w, int busy) { SET(w->busy, busy); }
+
+typedef struct { long long seen, ticks, missed, lost, held, thread, cpu, wall, longest, measured; } watched;
 
 static watched watch_so_far(watch *w) {
-	watched s = {GET(w->seen), GET(w->ticks), GET(w->missed), GET(w->lost), GET(w->thread), GET(w->cpu), GET(w->wall), GET(w->longest), GET(w->measured)};
+	watched s = {GET(w->seen), GET(w->ticks), GET(w->missed), GET(w->lost), GET(w->held), GET(w->thread), GET(w->cpu), GET(w->wall), GET(w->longest), GET(w->measured)};
 	return s;
 }
 */
@@ -143,6 +166,21 @@ func NewWatch(cards []*Card, interval time.Duration) *Watch {
 		w.call, w.device[i] = C.memory_call(c.quick.call), c.quick.device
 	}
 	return &Watch{w, cards}
+}
+
+// Calm sets a longer interval for the times in which nothing works; in them, ticks
+// are left out after calls that had to wait for the driver. Call it before Run.
+// Without it every tick is taken.
+func (w *Watch) Calm(interval time.Duration) { w.w.calm = C.longlong(interval) }
+
+// Busy says whether something works now. It may be called from any goroutine and
+// is heeded at the next tick of the longer interval.
+func (w *Watch) Busy(busy bool) {
+	var b C.int
+	if busy {
+		b = 1
+	}
+	C.watch_busy(w.w, b)
 }
 
 // Change is a new answer of one card.
@@ -185,6 +223,7 @@ func (w *Watch) Close() {
 type Watched struct {
 	Seen          int64 // ns of CLOCK_MONOTONIC: when the cards were last read, 0 before
 	Ticks, Missed int64
+	Held          int64         // ticks left out after slow calls, see Calm
 	Lost          int64         // changes for which there was no room in the ring
 	Thread        time.Duration // processor time of the thread, calls and all
 	// Measured ticks took Wall together, the longest Longest; CPU is what the calls
@@ -197,7 +236,7 @@ type Watched struct {
 func (w *Watch) Watched() Watched {
 	s := C.watch_so_far(w.w)
 	return Watched{
-		Seen: int64(s.seen), Ticks: int64(s.ticks), Missed: int64(s.missed), Lost: int64(s.lost), Measured: int64(s.measured),
+		Seen: int64(s.seen), Ticks: int64(s.ticks), Missed: int64(s.missed), Lost: int64(s.lost), Held: int64(s.held), Measured: int64(s.measured),
 		Thread: time.Duration(s.thread), CPU: time.Duration(s.cpu), Wall: time.Duration(s.wall), Longest: time.Duration(s.longest),
 	}
 }

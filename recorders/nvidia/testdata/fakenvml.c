@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <stdio.h>
+#include <time.h>
 
 typedef struct { unsigned long long total, free, used; } memory_v1;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2;
@@ -50,6 +51,8 @@ int nvmlDeviceGetMemoryInfo_v2(void *d, memory_v2 *m) {
 	static unsigned long asked;
 	if (getenv("FAKE_SPIKE") && d == (void *)1UL && ++asked % 25 == 12) m->used += GIB; // for one reading
 	m->free = m->total - m->used - m->reserved;
+	struct timespec slow = {0, number("FAKE_SLOW", 0) * 1000L}; // microseconds
+	if (slow.tv_nsec) nanosleep(&slow, NULL);
 	return number("FAKE_MEMORY", SUCCESS);
 }
 #endif
