@@ -19,7 +19,7 @@ type Cell struct {
 	Probe bool `json:"probe,omitempty"`
 }
 
-// ID is a hash of exactly what makes a cell: commit, packages, settings,
+// ID is a hash of exactly what makes a cell: commit, packages, node packs, settings,
 // hardware, workflow content and probe. Names and paths are not in it.
 func (c Cell) ID() string {
 	return hash("cell", c.identity(), c.versionIdentity())
@@ -39,7 +39,11 @@ func (c Cell) versionIdentity() []any {
 	v := c.Version
 	// None and an empty list are the same, whichever a store gave back.
 	dirty := append([]string{}, v.Dirty...)
-	return []any{v.Target, v.Commit, dirty, sortedPairs(v.Packages)}
+	parts := []any{v.Target, v.Commit, dirty, sortedPairs(v.Packages)}
+	if len(v.Packs) > 0 {
+		parts = append(parts, packIdentity(v.Packs))
+	}
+	return parts
 }
 
 func sortedPairs(m map[string]string) [][2]string {

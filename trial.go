@@ -35,6 +35,8 @@ type Trial struct {
 	Readings   []Reading
 	Series     []Series
 	Exit       Exit
+	// Imports are what the import of each custom node pack cost.
+	Imports []PackImport
 	// Environment is what could explain a difference; stored once and referred to.
 	Environment Environment
 	// Dir holds the raw files: log, events.

@@ -57,6 +57,8 @@ func TestCellIDs(t *testing.T) {
 	check("dirty files", false, true, func(c *Cell) { c.Version.Dirty = []string{"nodes.py"} })
 	check("commit", false, true, func(c *Cell) { c.Version.Commit = "c2" })
 	check("package", false, true, func(c *Cell) { c.Version.Packages["torch"] = "2.12" })
+	check("node packs", false, true, func(c *Cell) { c.Version.Packs = []Pack{{Name: "p", Hash: "1"}} })
+	check("no node packs", true, true, func(c *Cell) { c.Version.Packs = []Pack{} })
 	check("setting", false, false, func(c *Cell) { c.Settings["dynamic-vram"] = "on" })
 	check("workflow content", false, false, func(c *Cell) { c.Workflow.Hash = "i" })
 	check("hardware", false, false, func(c *Cell) { c.Hardware.Name = "small" })

@@ -33,6 +33,8 @@ type Version struct {
 	// builds of one package version differ in them. A trial keeps them in its
 	// Environment.
 	PackageHashes map[string]string `json:"-"`
+	// Packs are the custom node packs that are loaded, by name; all others are off.
+	Packs []Pack `json:"packs,omitempty"`
 	// Flags are the launch flags that the version knows, "--lowvram" and so on,
 	// in no order, and of a flag that takes names from a list each of them
 	// ("--fast=autotune"). Nil when they could not be read.

@@ -32,6 +32,13 @@ type GraphNode struct {
 // GraphMeta is the part of a node that only people read.
 type GraphMeta struct {
 	Title string `json:"title,omitempty"`
+	// Registry, Repository and Release say which node pack a node came from, as the
+	// frontend notes it in the properties of a node: the pack's name in the
+	// registry ("comfy-core" is ComfyUI itself), or its owner/repository on GitHub,
+	// and its version or commit.
+	Registry   string `json:"cnr_id,omitempty"`
+	Repository string `json:"aux_id,omitempty"`
+	Release    string `json:"ver,omitempty"`
 }
 
 // Input names one input of one node.

@@ -180,7 +180,7 @@ func decodeNode(data json.RawMessage) (memtrix.GraphNode, string) {
 	}
 	// The title is for people only: a broken one is no reason to refuse.
 	var meta memtrix.GraphMeta
-	if json.Unmarshal(fields["_meta"], &meta) == nil && meta.Title != "" {
+	if json.Unmarshal(fields["_meta"], &meta) == nil && meta != (memtrix.GraphMeta{}) {
 		node.Meta = &meta
 	}
 	return node, ""
