@@ -114,7 +114,7 @@ func TestManyErrorsAreCut(t *testing.T) {
 func TestParseDefaults(t *testing.T) {
 	s := mustParse(t, smallest)
 	if s.Name != "nightly" || s.Prompts != 3 || s.Repeats != 1 || s.Rest != 11*time.Second || !s.Free ||
-		s.Interval != 10*time.Millisecond || s.Budget != 0 || s.Control != nil {
+		s.Interval != time.Millisecond || s.Budget != 0 || s.Control != nil {
 		t.Errorf("got %+v", s)
 	}
 	want := Timeouts{5 * time.Minute, 30 * time.Minute, 10 * time.Minute, 15 * time.Second, 30 * time.Second, 2 * time.Minute}

@@ -37,7 +37,7 @@ type Spec struct {
 	Rest time.Duration
 	// Free says whether memory is read after POST /free, too.
 	Free bool
-	// Interval is the time between two readings of each meter.
+	// Interval is the time between two readings of the card while prompts run.
 	Interval time.Duration
 	Timeouts Timeouts
 	// Budget is the time that a session may take; 0 sets no limit.
@@ -177,7 +177,7 @@ func NewSpec() *Spec {
 		// (main.py, prompt_worker): 11 s is past that.
 		Rest:     11 * time.Second,
 		Free:     true,
-		Interval: 10 * time.Millisecond,
+		Interval: time.Millisecond,
 		Timeouts: Timeouts{
 			Start:   5 * time.Minute,
 			Prompt:  30 * time.Minute,

@@ -88,7 +88,7 @@ func TestHeatmapText(t *testing.T) {
 	svg := string(heatPicture(t, nightly(), "", SVG))
 	has(svg, "0.28.0", "0.29.0", "default", "vram-mode=high", "7.78", "6.90", "oom vram", "expected", "startup-", "failure",
 		"n/a", "left out", "not run yet", "failed", "failed as expected", "not applicable", "8.31 GiB",
-		"session "+nightly().Name+"; vram.trial.used, NVML memory v2 less use before the trial; sampled every 10 ms")
+		"session "+nightly().Name+"; vram.trial.used, NVML memory v2 less use before the trial; sampled every 1 ms")
 	if strings.Contains(svg, "SIMULATED") {
 		t.Error("SIMULATED on measurements")
 	}

@@ -47,7 +47,7 @@ func sourceText(s Session, meter string) string {
 	hows := allHows(s.Trials, meter)
 	words := make([]string, 0, len(hows))
 	for _, how := range hows {
-		word := howText(how, s)
+		word := howText(how, meter, s)
 		if len(hows) > 1 && how != "" {
 			word = string(how)[:1] + " = " + word
 		}
@@ -59,10 +59,12 @@ func sourceText(s Session, meter string) string {
 	return text
 }
 
-func howText(how memtrix.PeakHow, s Session) string {
+func howText(how memtrix.PeakHow, meter string, s Session) string {
 	switch {
-	case how == memtrix.PeakSampled && s.Interval > 0:
+	case how == memtrix.PeakSampled && s.Interval > 0 && strings.HasPrefix(meter, "vram."):
 		return "sampled every " + interval(s.Interval)
+	case how == memtrix.PeakSampled && s.Slower > 0:
+		return "sampled every " + interval(s.Slower)
 	case how == memtrix.PeakKernel:
 		return "kernel counter (VmHWM), nothing missed"
 	case how == memtrix.PeakProbe:

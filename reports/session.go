@@ -29,8 +29,9 @@ type Session struct {
 	// Plan is what the session wanted to run. From it come the cells that did
 	// not run and why. It may be empty.
 	Plan memtrix.Plan
-	// Interval is the time between two samples of memory; 0 when not known.
-	Interval time.Duration
+	// Interval is the time between two samples of a card's memory while prompts run,
+	// Slower that of everything else; 0 when not known.
+	Interval, Slower time.Duration
 	// Versions are the names of the versions, oldest first. When it is empty,
 	// names that are all numbers with dots are ordered by number, others by
 	// their first appearance in the plan, then in the trials.

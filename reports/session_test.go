@@ -80,7 +80,7 @@ func nightly() Session {
 		Advice:   []string{"take --xyz out of args"}})
 	broken.Expect = memtrix.OOM
 	s := Session{
-		Name: "nightly-3", Spec: "nightly", Interval: 10 * time.Millisecond,
+		Name: "nightly-3", Spec: "nightly", Interval: time.Millisecond, Slower: 10 * time.Millisecond,
 		Trials: []*memtrix.Trial{
 			newer,
 			fails(point(6, "0.29.0", on("dynamic-vram", "off"), 7040, 14295, 8492), oom),

@@ -45,7 +45,7 @@ type Options struct {
 	Prompts     int
 	Rest        time.Duration // 0: no rested reading
 	Free        bool
-	Interval    time.Duration // at which cards and processes are read
+	Interval    time.Duration // at which the card is read while prompts run
 	KeepSeries  bool          // whole, also those of trials that pass
 	Timeouts    Timeouts
 	Extra       []string // raw flags

@@ -166,8 +166,10 @@ func (t *trialRun) makeDir() error {
 }
 
 func (t *trialRun) startRecording(baseline *int64) {
-	cfg := recorders.Config{Epoch: t.epoch, Interval: t.opts.Interval, CardInterval: t.opts.Interval, Card: t.r.Card, Baseline: baseline}
+	calm := max(t.opts.Interval, recorders.Fast)
+	cfg := recorders.Config{Epoch: t.epoch, Interval: calm, CardInterval: t.opts.Interval, CalmInterval: calm, Card: t.r.Card, Baseline: baseline}
 	if t.trial.Simulated {
+		cfg.CardInterval = calm // nothing in it is quick
 		cfg.SimCard = filepath.Join(t.trial.Dir, memtrix.SimCardFile)
 	}
 	t.sampler = recorders.Start(cfg)
@@ -274,6 +276,8 @@ func (t *trialRun) prompt(ctx context.Context, n int) (memtrix.PromptResult, err
 	defer done()
 	var result memtrix.PromptResult
 	var err error
+	t.sampler.Busy(true)
+	defer t.sampler.Busy(false)
 	t.wait(func() { result, err = t.instance.Do(ctx, n) })
 	if result.Index == 0 {
 		result.Index = n

@@ -16,6 +16,7 @@ import (
 	"memtrix/environment"
 	"memtrix/hardware"
 	"memtrix/matrix"
+	"memtrix/recorders"
 	"memtrix/recorders/nvidia"
 	"memtrix/reports"
 	"memtrix/reports/progress"
@@ -145,7 +146,10 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 		return nil, cannot{err}
 	}
 	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: memtrix.Current(trials), Plan: *plan,
-		Interval: spec.Interval}
+		Interval: spec.Interval, Slower: max(spec.Interval, recorders.Fast)}
+	if r.Card == nil { // simulated cards are read as seldom as the rest
+		s.Interval = s.Slower
+	}
 	for _, c := range plan.Cells {
 		if name := c.Cell.Version.Name; !slices.Contains(s.Versions, name) {
 			s.Versions = append(s.Versions, name)
