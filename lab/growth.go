@@ -100,9 +100,14 @@ func growth(kind GrowthKind, s slope, readings []int64, from int) Growth {
 
 // noLeak tells apart what is not steady growth.
 func noLeak(tail []float64, readings []int64, from int) Growth {
+	jumps := jumpsOf(tail)
+	// Jumps that go on from the start are its end.
+	for len(jumps) > 0 && jumps[0] == 0 && len(tail) > 4 {
+		tail, from = tail[1:], from+1
+		jumps = jumpsOf(tail)
+	}
 	s := theilSen(tail)
 	g := growth(Unclear, s, readings, from)
-	jumps := jumpsOf(tail)
 	net := tail[len(tail)-1] - tail[0]
 	switch {
 	case len(jumps) > 0 && explained(tail, jumps, net):
@@ -114,12 +119,12 @@ func noLeak(tail []float64, readings []int64, from int) Growth {
 			g.Steps = append(g.Steps, from+1+i+1)
 			g.Height = max(g.Height, int64(tail[i+1]-tail[i]))
 		}
-	case s.low > 0 && keepsUp(tail) < 0.75:
-		g.Kind = Slowing
-	case s.high < 0:
+	case s.high < 0 && s.mid <= -LeakLeast:
 		g.Kind = Shrinks
 	case s.high < LeakLeast:
 		g.Kind = Still
+	case s.low > 0 && keepsUp(tail) < 0.75:
+		g.Kind = Slowing
 	}
 	return g
 }

