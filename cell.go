@@ -20,7 +20,8 @@ type Cell struct {
 }
 
 // ID is a hash of exactly what makes a cell: commit, packages, node packs, settings,
-// hardware, workflow content and probe. Names and paths are not in it.
+// hardware, workflow content and probe, and of an attached server that it is one
+// and its flags. Names and paths are not in it.
 func (c Cell) ID() string {
 	return hash("cell", c.identity(), c.versionIdentity())
 }
@@ -32,7 +33,10 @@ func (c Cell) Series() string {
 
 func (c Cell) identity() []any {
 	h := c.Hardware
-	return []any{sortedPairs(c.Settings), h.Name, h.VRAM, h.RAM, h.Swap, c.Workflow.Hash, c.Probe}
+	parts := []any{sortedPairs(c.Settings), h.Name, h.VRAM, h.RAM, h.Swap, c.Workflow.Hash, c.Probe}
+	// Of an attached server the flags are its user's choice, and it was warm: its
+	// cells are never those of fresh servers, and neither is their history.
+	return append(parts, c.Version.Attached.identity()...)
 }
 
 func (c Cell) versionIdentity() []any {

@@ -43,6 +43,9 @@ type Trial struct {
 	Dir string
 	// Simulated is set for everything that internal/comfysim made.
 	Simulated bool
+	// Shared is set when prompts of others ran on the trial's server (an attached
+	// one): its memory is not that of this workflow alone.
+	Shared bool
 	// Warnings: e.g. a warm-up that failed, a meter that went away.
 	Warnings []string
 }

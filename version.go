@@ -1,11 +1,15 @@
 package memtrix
 
+import "errors"
+
 // TargetKind says which implementation of Target runs a version.
 type TargetKind string
 
 const (
 	TargetComfyUI TargetKind = "comfyui" // a ComfyUI tree started by us
 	TargetSim     TargetKind = "sim"     // internal/comfysim: nothing it makes is a measurement
+	// TargetAttached is a ComfyUI that runs already. It belongs to its user.
+	TargetAttached TargetKind = "attached"
 )
 
 // Version is what a cell runs: a ComfyUI commit, its packages and its custom
@@ -35,10 +39,32 @@ type Version struct {
 	PackageHashes map[string]string `json:"-"`
 	// Packs are the custom node packs that are loaded, by name; all others are off.
 	Packs []Pack `json:"packs,omitempty"`
+	// Trouble is why the version cannot run here, in words for a person (packages
+	// that do not fit together, a source that cannot be reached); mostly "".
+	Trouble string `json:"-"`
 	// Flags are the launch flags that the version knows, "--lowvram" and so on,
 	// in no order, and of a flag that takes names from a list each of them
 	// ("--fast=autotune"). Nil when they could not be read.
 	Flags map[string]bool `json:"-"`
+	// Attached is the server of an attached version, nil for all others.
+	Attached *Attached `json:"attached,omitempty"`
+}
+
+// ErrUnavailable is wrapped by errors about a version that cannot be had on this
+// machine now, while others may: its name may be right.
+var ErrUnavailable = errors.New("this version cannot be had here")
+
+// unavailable stands for the packages of a version in trouble, so that two of them
+// are not taken for one.
+const unavailable = "(could not be had)"
+
+// Unavailable makes a version of what is known of one that cannot be had.
+func (v Version) Unavailable(label string, err error) Version {
+	v.Trouble = err.Error()
+	if v.Packages == nil {
+		v.Packages = map[string]string{unavailable: label}
+	}
+	return v
 }
 
 // Hardware is the size of machine a cell sees.
