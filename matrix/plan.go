@@ -104,8 +104,13 @@ func (p *planner) warn(at pos, format string, args ...any) {
 func (p *planner) versions() []memtrix.Version {
 	var all []memtrix.Version
 	seen := map[string]pos{}
+	var trouble Errors
 	for _, e := range p.spec.Versions {
 		v, err := p.world.Version(e)
+		if errors.Is(err, memtrix.ErrUnavailable) {
+			trouble = append(trouble, p.error(e.pos, err, "version %s: %v", e.label(), err))
+			v, err = v.Unavailable(e.label(), err), nil
+		}
 		if err != nil {
 			p.fail(e.pos, err, "version %s: %v", e.label(), err)
 			continue
@@ -121,6 +126,12 @@ func (p *planner) versions() []memtrix.Version {
 		}
 		seen[v.Name] = e.pos
 		all = append(all, v)
+	}
+	// The others need not wait for one that cannot be had; its cells fail.
+	if len(trouble) == len(all) {
+		p.errs = append(p.errs, trouble...)
+	} else {
+		p.warns = append(p.warns, trouble...)
 	}
 	return all
 }
@@ -226,6 +237,9 @@ func (p *planner) refused(versions []memtrix.Version) {
 	places := map[string]pos{"args": p.spec.argsPos, "models": p.spec.modelsPos, "custom-nodes": p.spec.customNodesPos}
 	said := map[string]bool{}
 	for _, v := range versions {
+		if v.Trouble != "" {
+			continue
+		}
 		refused := p.world.Refuses(v, p.spec)
 		for _, key := range slices.Sorted(maps.Keys(refused)) {
 			if msg := key + ": " + refused[key].Error(); !said[msg] {
@@ -325,6 +339,11 @@ func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 		return p.out[i].Cell, true
 	}
 	cell := memtrix.PlannedCell{Cell: c, Status: memtrix.StatusRun, Repeats: p.spec.Repeats}
+	if c.Version.Trouble != "" {
+		p.index[id] = len(p.out)
+		p.out = append(p.out, cell)
+		return c, false
+	}
 	cell.Argv, cell.Reason = p.world.Argv(c)
 	if cell.Reason != "" {
 		cell.Status, cell.Argv = memtrix.StatusNotApplicable, nil

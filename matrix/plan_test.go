@@ -232,6 +232,41 @@ func TestPlanExpect(t *testing.T) {
 	wantLines(t, p.Warnings, "dir/nightly.yaml:9:5: expect: no cell has {cache=none}")
 }
 
+// A version that cannot be had leaves the others as they are; where none can be
+// had there is nothing to run.
+func TestPlanVersionInTrouble(t *testing.T) {
+	lost := fmt.Errorf("no network: %w", memtrix.ErrUnavailable)
+	w := world(nil)
+	version := w.Version
+	w.Version = func(e VersionEntry) (memtrix.Version, error) {
+		if e.Path != "" {
+			return memtrix.Version{Target: memtrix.TargetComfyUI}, lost
+		}
+		return version(e)
+	}
+	s := mustParse(t, `
+versions: [{path: a, name: one}, {path: b, name: two}, {sim: 0.29.0}]
+workflows: [sd15]
+settings: {list: [{}]}
+`)
+	p, err := s.Plan(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, lines(p), "one as-is sd15 default", "two as-is sd15 default", "0.29.0 as-is sd15 default")
+	for i, want := range []string{lost.Error(), lost.Error(), ""} {
+		if got := p.Cells[i].Cell.Version.Trouble; got != want {
+			t.Errorf("cell %d: got trouble %q, want %q", i, got, want)
+		}
+	}
+	wantLines(t, p.Warnings,
+		"dir/nightly.yaml:2:12: version one: "+lost.Error(), "dir/nightly.yaml:2:34: version two: "+lost.Error())
+	s.Versions = s.Versions[:2]
+	if _, err := s.Plan(w); !errors.Is(err, memtrix.ErrUnavailable) {
+		t.Errorf("no version can be had: got %v", err)
+	}
+}
+
 func TestPlanErrorsHavePlaces(t *testing.T) {
 	check := func(spec string, want ...string) {
 		t.Helper()

@@ -44,6 +44,7 @@ type Progress interface {
 type Options struct {
 	Prompts     int
 	Rest        time.Duration // 0: no rested reading
+	Between     time.Duration // idle time after each prompt but the last, then a reading; 0: none
 	Free        bool
 	Interval    time.Duration // at which the card is read while prompts run
 	KeepSeries  bool          // whole, also those of trials that pass
@@ -214,6 +215,9 @@ func clearTrial(t *memtrix.Trial) {
 // prepare warms a version once a session; a version that cannot run fails each
 // of its cells with the same reason, at once.
 func (r *Runner) prepare(ctx context.Context, target memtrix.Target, v memtrix.Version) error {
+	if v.Trouble != "" {
+		return errors.New(v.Trouble)
+	}
 	key := versionKey(v)
 	if err, ok := r.prepared[key]; ok {
 		return err

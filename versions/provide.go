@@ -80,7 +80,7 @@ type CannotError struct{ Err error }
 
 func (e *CannotError) Error() string { return e.Err.Error() }
 
-func (e *CannotError) Unwrap() error { return e.Err }
+func (e *CannotError) Unwrap() []error { return []error{memtrix.ErrUnavailable, e.Err} }
 
 // Close lets go of what the versions lie in: it may be pruned then.
 func (p *Provider) Close() {
