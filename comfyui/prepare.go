@@ -83,6 +83,9 @@ func (t *Target) warmKey(v memtrix.Version) string {
 // none, on the CPU.
 func (t *Target) warm(ctx context.Context, v memtrix.Version, dir string, say func(string)) error {
 	say(fmt.Sprintf("warming %s: one start before anything is measured", v.Name))
+	if t.NoCard != nil && t.NoCard() {
+		return t.warmStart(ctx, v, dir, []string{"--cpu"})
+	}
 	err := t.warmStart(ctx, v, dir, nil)
 	var failed *warmError
 	if errors.As(err, &failed) && failed.noGPU() {

@@ -37,6 +37,7 @@ func TestPrepare(t *testing.T) {
 		{"works", "", nil, 1, nil},
 		{"no quick test", "", old, 1, nil},
 		{"no GPU", "no-gpu", nil, 2, nil},
+		{"no GPU, known", "no-gpu", nil, 1, nil},
 		{"requirement", "no-module", nil, 1, []string{"does not start: exit status 1", "No module named 'torchsde'", self + " -m pip install -r", "requirements.txt", "command: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,7 +45,7 @@ func TestPrepare(t *testing.T) {
 			tree := smallTree(t)
 			before := treeState(t, tree)
 			v := memtrix.Version{Name: "v", Target: memtrix.TargetComfyUI, Dir: tree, Python: self, Commit: c.name, Flags: c.flags}
-			target := &Target{CacheDir: t.TempDir()}
+			target := &Target{CacheDir: t.TempDir(), NoCard: func() bool { return c.name == "no GPU, known" }}
 			var said []string
 			say := func(s string) { said = append(said, s) }
 			err := target.Prepare(context.Background(), v, say)

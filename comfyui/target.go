@@ -34,6 +34,9 @@ type Target struct {
 	// SimCommand gives the program and first arguments that run a simulated
 	// version; the flags of a ComfyUI follow.
 	SimCommand func(v memtrix.Version, job memtrix.Job) []string
+	// NoCard reports that this machine has no card as far as can be told, so that
+	// Prepare need not look for one first; nil: it is not known.
+	NoCard func() bool
 	// WarmNodes are custom nodes that Prepare loads, too.
 	WarmNodes []string
 	// InterruptWait, TerminateWait and KillWait are how long a server may take

@@ -16,6 +16,7 @@ import (
 	"memtrix/hardware"
 	"memtrix/internal/comfysim"
 	"memtrix/matrix"
+	"memtrix/recorders"
 	"memtrix/recorders/nvidia"
 	"memtrix/results"
 	"memtrix/versions"
@@ -117,6 +118,7 @@ func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) 
 		CacheDir:   cacheDir(db),
 		Vary:       workflows.Vary,
 		SimCommand: simCommand(self),
+		NoCard:     noCard,
 	}
 	return &world{
 		ctx:      ctx,
@@ -125,6 +127,16 @@ func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) 
 		provider: provider,
 		known:    map[string]memtrix.Version{},
 	}, nil
+}
+
+// noCard reports whether this machine has no card that can be read.
+func noCard() bool {
+	_, closeCard, err := recorders.OpenCard(nil)
+	if err != nil {
+		return true
+	}
+	closeCard()
+	return false
 }
 
 // cacheDir is the person's cache folder, else (no HOME: services, containers) one
