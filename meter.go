@@ -51,7 +51,10 @@ const (
 	RAMTreeFile  = "ram.tree.file"
 	RAMTreeShmem = "ram.tree.shmem"
 	// RAMProcessRSS is the first process alone; its kernel peak is VmHWM.
-	RAMProcessRSS   = "ram.process.rss"
+	RAMProcessRSS = "ram.process.rss"
+	// RAMProcessSize is the address space of the first process, most of which holds
+	// nothing; it is in readings at rest only.
+	RAMProcessSize  = "ram.process.size"
 	SwapTreeUsed    = "swap.tree.used"
 	FaultsTreeMajor = "faults.tree.major"
 	// RAMTreePSS counts a page that n processes share as 1/n in each, so nothing
@@ -134,7 +137,10 @@ type ReadingKind string
 
 const (
 	Rested ReadingKind = "rested" // idle for some seconds after the last prompt
-	Freed  ReadingKind = "freed"  // after POST /free has acted
+	// Between is the same after a prompt that is not the last: one reading a prompt,
+	// in order, where they were asked for.
+	Between ReadingKind = "between"
+	Freed   ReadingKind = "freed" // after POST /free has acted
 )
 
 // Reading is every meter at one moment of rest.

@@ -18,6 +18,20 @@ func ResetPeak(pid int) error { return resetPeak("/proc", pid) }
 // however short. The peak goes with the process: ask while it lives.
 func PeakRSS(pid int) (int64, error) { return peakRSS("/proc", pid) }
 
+// AddressSpace gives the bytes of address space that a process has (VmSize), used
+// or not.
+func AddressSpace(pid int) (int64, error) {
+	text, err := os.ReadFile(procDir("/proc", pid) + "/status")
+	if err != nil {
+		return 0, fmt.Errorf("address space of process %d: %w", pid, err)
+	}
+	size, ok := findKB(text, "VmSize")
+	if !ok {
+		return 0, fmt.Errorf("address space of process %d: %w: no VmSize in its status (has it ended?)", pid, fs.ErrNotExist)
+	}
+	return size, nil
+}
+
 func resetPeak(proc string, pid int) error {
 	path := procDir(proc, pid) + "/clear_refs"
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -79,6 +79,11 @@ func PeakRSS(pid int) (int64, error) {
 	return 0, fmt.Errorf("kernel peak of process %d: %w on %s", pid, errors.ErrUnsupported, runtime.GOOS)
 }
 
+// AddressSpace fails here.
+func AddressSpace(pid int) (int64, error) {
+	return 0, fmt.Errorf("address space of process %d: %w on %s", pid, errors.ErrUnsupported, runtime.GOOS)
+}
+
 // Group is the control group that counts a process's memory.
 type Group struct {
 	Dir      string

@@ -133,8 +133,11 @@ func (v timeline) laneHeight() vg.Length {
 // paintMarks draws the readings at rest and the failure as upright lines.
 func (v timeline) paintMarks(c draw.Canvas, r vg.Rectangle, x func(time.Duration) vg.Length) {
 	for _, reading := range v.trial.Readings {
-		left := reading.Kind == memtrix.Rested
-		mark(c, r, x(reading.At), string(reading.Kind), faint, left, 0, draw.LineStyle{Color: faint, Width: 0.9, Dashes: []vg.Length{3, 2}})
+		left, label := reading.Kind == memtrix.Rested, string(reading.Kind)
+		if reading.Kind == memtrix.Between {
+			label = "" // there are many
+		}
+		mark(c, r, x(reading.At), label, faint, left, 0, draw.LineStyle{Color: faint, Width: 0.9, Dashes: []vg.Length{3, 2}})
 	}
 	if v.fail != nil {
 		at := x(v.fail.at)

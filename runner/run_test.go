@@ -221,6 +221,31 @@ func TestTrialOutcomes(t *testing.T) {
 
 // TestInterrupt checks that a trial that is cut short is kept as interrupted,
 // that its server is stopped, and that nothing is begun after it.
+// With a rest between prompts there is a reading at rest after each of them.
+func TestReadingsBetweenPrompts(t *testing.T) {
+	r, store := newRunner(t, &fakeTarget{make: func(memtrix.Job) *fakeInstance { return &fakeInstance{do: passes} }},
+		Options{Prompts: 3, Between: 20 * time.Millisecond, Rest: 20 * time.Millisecond})
+	if _, err := r.Run(context.Background(), memtrix.Session{ID: 1}, onePlan("a")); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	trial := store.trials[0]
+	for _, d := range trial.Readings {
+		got = append(got, string(d.Kind))
+		if d.Values[memtrix.RAMProcessSize] == 0 {
+			t.Errorf("%s: no address space: %v", d.Kind, d.Values)
+		}
+	}
+	if want := "between between rested"; strings.Join(got, " ") != want {
+		t.Errorf("readings %v, want %s", got, want)
+	}
+	for i, p := range trial.Spans {
+		if p.Kind == memtrix.SpanPrompt && i > 0 && p.Prompt > 1 && p.Start-trial.Readings[p.Prompt-2].At < 0 {
+			t.Errorf("prompt %d began before the reading", p.Prompt)
+		}
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var instance *fakeInstance

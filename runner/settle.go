@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/recorders"
 )
 
 const (
@@ -49,6 +50,18 @@ func (t *trialRun) settle(ctx context.Context, rest time.Duration, free bool, fr
 	}
 	t.read(memtrix.Freed, note)
 	return nil
+}
+
+// restBetween takes the reading at rest between two prompts, where one is wanted.
+func (t *trialRun) restBetween(ctx context.Context) (err error) {
+	if t.opts.Between <= 0 {
+		return nil
+	}
+	t.wait(func() { err = t.sleep(ctx, t.opts.Between) })
+	if err == nil {
+		t.read(memtrix.Between, "")
+	}
+	return err
 }
 
 // askFree sends the wish. A server that stands still would never answer it.
@@ -132,7 +145,10 @@ func (t *trialRun) sleep(ctx context.Context, d time.Duration) error {
 }
 
 func (t *trialRun) read(kind memtrix.ReadingKind, note string) {
-	t.trial.Readings = append(t.trial.Readings, memtrix.Reading{
-		Kind: kind, At: t.now(), Values: t.sampler.Now(), Note: note,
-	})
+	values := t.sampler.Now()
+	// Address space moves all the time and costs nothing: it is of interest at rest.
+	if size, err := recorders.AddressSpace(t.instance.PID()); err == nil {
+		values[memtrix.RAMProcessSize] = size
+	}
+	t.trial.Readings = append(t.trial.Readings, memtrix.Reading{Kind: kind, At: t.now(), Values: values, Note: note})
 }

@@ -237,6 +237,11 @@ func (t *trialRun) work(ctx context.Context) error {
 		if n == 1 && t.check(ctx) {
 			return nil
 		}
+		if n < t.opts.Prompts {
+			if err := t.restBetween(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	t.marks.settle = t.now()
 	t.kernel.boundary(t.marks.settle)

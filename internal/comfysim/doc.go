@@ -61,6 +61,9 @@
 // little. --sim-speed divides all waiting; seconds in the log are simulated
 // seconds.
 //
+// --sim-leak and --sim-leak-vram are bytes that every prompt leaves behind for ever,
+// in RAM and on the card; they are what the meters show, whatever the scale.
+//
 // # The invented version
 //
 // "0.29.1-demo" does not exist. It is 0.29.0 with two invented regressions:

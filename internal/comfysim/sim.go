@@ -105,6 +105,7 @@ func (s *sim) runItem(ctx context.Context, item *queueItem) error {
 	if err != nil {
 		return err
 	}
+	s.leak()
 	if !s.cfg.smart {
 		if err := s.mem.unloadAll(ctx); err != nil {
 			return err
@@ -121,6 +122,17 @@ func (s *sim) runItem(ctx context.Context, item *queueItem) error {
 	s.hub.setNode("")
 	s.log.promptExecuted((s.clock.now() - start).Seconds())
 	return nil
+}
+
+// leak leaves behind what --sim-leak and --sim-leak-vram ask for, as long as there is
+// room.
+func (s *sim) leak() {
+	if n := s.cfg.sim.leak; n > 0 {
+		_ = s.host.more(int64(float64(n)/s.cfg.sim.ramScale), 0, 0)
+	}
+	if n := s.cfg.sim.leakVRAM; n > 0 && s.card != nil {
+		s.card.leak(int64(float64(n) / s.cfg.sim.scale))
+	}
 }
 
 // drop frees the memory of values that no cached node holds any more.

@@ -22,6 +22,8 @@ type simArgs struct {
 	ramScale float64 // 0: as scale
 	speed    float64
 	fault    string
+	leak     int64 // bytes of RAM that each prompt leaves behind, as /proc shows them
+	leakVRAM int64 // bytes of VRAM, as the card's file shows them
 }
 
 // Faults that --sim-fault can ask for.
@@ -85,6 +87,10 @@ func (s *simArgs) set(name, value string) (err error) {
 		s.ramScale, err = parsePositive(value)
 	case "--sim-speed":
 		s.speed, err = parsePositive(value)
+	case "--sim-leak":
+		s.leak, err = parseBytes(value)
+	case "--sim-leak-vram":
+		s.leakVRAM, err = parseBytes(value)
 	case "--sim-fault":
 		if s.fault = value; !slices.Contains(faults, value) {
 			err = fmt.Errorf("known faults are %s", strings.Join(faults, ", "))
