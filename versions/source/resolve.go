@@ -52,28 +52,7 @@ func (r *Repo) Resolve(ctx context.Context, text string) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
-	var offline error
-	if n.Moves() {
-		if offline, err = r.fetch(ctx); err != nil {
-			return Commit{}, err
-		}
-	}
-	c, err := r.find(ctx, n)
-	if unknown := (*UnknownError)(nil); errors.As(err, &unknown) && !r.fetched {
-		if offline, err = r.fetch(ctx); err != nil {
-			return Commit{}, err
-		}
-		c, err = r.find(ctx, n)
-	}
-	switch {
-	case err != nil && offline != nil:
-		return Commit{}, fmt.Errorf("%w (and the source cannot be asked: %w%s)", err, offline, r.adviceOffline())
-	case err != nil:
-		return Commit{}, err
-	case offline != nil:
-		r.warn(fmt.Sprintf("%s is what it was when the source was last asked: %v", text, offline))
-	}
-	return c, nil
+	return r.resolve(ctx, text, n.Moves(), func() (Commit, error) { return r.find(ctx, n) })
 }
 
 func (r *Repo) find(ctx context.Context, n Name) (Commit, error) {

@@ -42,12 +42,16 @@ type Repo struct {
 	fetched  bool
 	releases []release
 	temp     []*cache.Lock
+	offline  string
 }
 
 // Options are how a repository is opened.
 type Options struct {
 	// Say is given progress, Warn what a person should know; both may be nil.
 	Say, Warn func(string)
+	// Offline is what a person can do instead without a network, "" for the advice
+	// about ComfyUI itself.
+	Offline string
 }
 
 var urlSource = regexp.MustCompile(`^([a-zA-Z][a-zA-Z0-9+.-]*://|[^/\\ ]+@[^/\\ ]+:)`)
@@ -58,7 +62,7 @@ func IsURL(source string) bool { return urlSource.MatchString(source) }
 // Open gives the clone of a source, a git URL or a local repository, "" being
 // the official one; it is made when it is not there yet.
 func Open(ctx context.Context, c *cache.Cache, source string, o Options) (*Repo, error) {
-	r := &Repo{cache: c, source: source, say: o.Say, warn: o.Warn}
+	r := &Repo{cache: c, source: source, say: o.Say, warn: o.Warn, offline: o.Offline}
 	if r.source == "" {
 		r.source = Official
 	}
@@ -189,8 +193,11 @@ func (r *Repo) clone(ctx context.Context) error {
 }
 
 func (r *Repo) adviceOffline() string {
-	if r.local {
+	switch {
+	case r.local:
 		return ""
+	case r.offline != "":
+		return "\n" + r.offline
 	}
 	return "\nWithout a network, name a clone on this machine with source:, or a ComfyUI folder with path:"
 }

@@ -26,6 +26,8 @@ type Tree struct {
 	Dir string
 	// Missing are files that the commit has and the source lacks.
 	Missing []string
+	// Files are those that it has, with slashes, sorted.
+	Files []string
 }
 
 // manifest says what belongs to a tree. It is written last.
@@ -71,7 +73,7 @@ func (r *Repo) Tree(ctx context.Context, c Commit) (Tree, error) {
 	} else if err := r.repair(ctx, top, &m); err != nil {
 		return Tree{}, fmt.Errorf("files of %s: %w", c.Name, err)
 	}
-	return Tree{Dir: filepath.Join(top, treeFolder), Missing: m.Missing}, nil
+	return Tree{Dir: filepath.Join(top, treeFolder), Missing: m.Missing, Files: slices.Sorted(slices.Values(names(m.Files)))}, nil
 }
 
 func (r *Repo) writeLock(ctx context.Context) (*cache.Lock, error) {

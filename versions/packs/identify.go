@@ -1,0 +1,203 @@
+package packs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"memtrix"
+)
+
+// Identify tells what a pack on this machine is: its git commit where it is a
+// checkout, whether tracked files differ, a hash of its files and what it requires.
+//
+// The hash is over all files but .git, __pycache__ and compiled Python; in a
+// checkout, what its own .gitignore names (models that it fetched, logs) is left
+// out, so that running a pack does not make it another one.
+func Identify(ctx context.Context, place Place) (memtrix.Pack, error) {
+	p := memtrix.Pack{Name: place.Name, Dir: place.Path}
+	root := place.Path
+	var files []string
+	if !isDir(root) {
+		root, files = filepath.Dir(root), []string{filepath.Base(place.Path)}
+	} else if listed, ok := checkout(ctx, &p, root); ok {
+		files = listed
+	} else {
+		var err error
+		if files, err = walk(root); err != nil {
+			return p, fmt.Errorf("custom node %s: %w", p.Name, err)
+		}
+	}
+	var err error
+	if p.Hash, err = hashFiles(root, files); err != nil {
+		return p, fmt.Errorf("custom node %s: %w", p.Name, err)
+	}
+	p.Requirements, err = requirements(place.Path)
+	if err != nil {
+		return p, fmt.Errorf("custom node %s: %w", p.Name, err)
+	}
+	return p, nil
+}
+
+// checkout asks git, where the folder is a checkout of its own: for its commit,
+// where it comes from, and its files.
+func checkout(ctx context.Context, p *memtrix.Pack, dir string) ([]string, bool) {
+	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
+	if err != nil || !samePlace(strings.TrimSpace(top), dir) {
+		return nil, false
+	}
+	head, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	if err != nil {
+		return nil, false
+	}
+	p.Commit = strings.TrimSpace(head)
+	if status, err := git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"); err == nil {
+		p.Dirty = status != ""
+	}
+	if url, err := git(ctx, dir, "config", "--get", "remote.origin.url"); err == nil {
+		p.Source = withoutSecret(strings.TrimSpace(url))
+	}
+	out, err := git(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, false
+	}
+	var files []string
+	for _, name := range strings.Split(out, "\x00") {
+		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		if name != "" && err == nil && !info.IsDir() && counts(name) {
+			files = append(files, name)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), true
+}
+
+// withoutSecret drops a user or token from a URL: what identifies a pack is shown
+// in reports.
+func withoutSecret(url string) string {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		return url
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if i := strings.LastIndex(host, "@"); i >= 0 {
+		host = host[i+1:]
+	}
+	return scheme + "://" + host + "/" + path
+}
+
+func samePlace(a, b string) bool {
+	x, err1 := filepath.EvalSymlinks(a)
+	y, err2 := filepath.EvalSymlinks(b)
+	return err1 == nil && err2 == nil && x == y
+}
+
+// git runs a reading git command that takes no locks, whoever owns the folder.
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", dir}, args...)...)
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GIT_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
+	cmd.Env = append(cmd.Env, "LC_ALL=C")
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// walk lists the files of a folder with slashes, sorted.
+func walk(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if d.Name() == ".git" || d.Name() == "__pycache__" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if name := filepath.ToSlash(rel); counts(name) {
+			files = append(files, name)
+		}
+		return nil
+	})
+	slices.Sort(files)
+	return files, err
+}
+
+// counts leaves out what Python and git make by themselves.
+func counts(name string) bool {
+	if strings.HasSuffix(name, ".pyc") {
+		return false
+	}
+	for _, part := range strings.Split(name, "/") {
+		if part == ".git" || part == "__pycache__" {
+			return false
+		}
+	}
+	return true
+}
+
+// wholeFile bounds what is read of one file: a checkpoint in a pack's folder counts
+// by its size and its ends.
+const wholeFile = 64 << 20
+
+// hashFiles hashes names and contents in order.
+func hashFiles(root string, files []string) (string, error) {
+	h := sha256.New()
+	for _, name := range files {
+		if err := hashFile(h, filepath.Join(root, filepath.FromSlash(name)), name); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+}
+
+func hashFile(h io.Writer, path, name string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		to, err := os.Readlink(path)
+		fmt.Fprintf(h, "%s\x00link\x00%s\x00", name, to)
+		return err
+	}
+	// The length keeps two files from looking like one.
+	fmt.Fprintf(h, "%s\x00%d\x00", name, info.Size())
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info.Size() <= wholeFile {
+		_, err = io.Copy(h, f)
+		return err
+	}
+	const end = 1 << 20
+	if _, err := io.CopyN(h, f, end); err != nil {
+		return err
+	}
+	if _, err := f.Seek(-end, io.SeekEnd); err != nil {
+		return err
+	}
+	_, err = io.Copy(h, f)
+	return err
+}
