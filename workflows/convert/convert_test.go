@@ -1,0 +1,215 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"memtrix"
+)
+
+func unzipped(t testing.TB, path string) []byte {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func testDefs(t testing.TB) *Defs {
+	t.Helper()
+	defs, err := ParseDefs(unzipped(t, "testdata/object_info.json.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return defs
+}
+
+// canonicalNode is a node in the form in which the goldens were hashed: without
+// its title.
+func canonicalNode(t testing.TB, n memtrix.GraphNode) []byte {
+	t.Helper()
+	inputs := map[string]any{}
+	for name, raw := range n.Inputs {
+		var v any
+		if err := json.Unmarshal(raw, &v); err != nil {
+			t.Fatal(err)
+		}
+		inputs[name] = v
+	}
+	return Canonical(map[string]any{"class_type": n.ClassType, "inputs": inputs})
+}
+
+func canonicalPrompt(t testing.TB, prompt map[string]memtrix.GraphNode) []byte {
+	all := map[string]any{}
+	for id, n := range prompt {
+		var v any
+		if err := json.Unmarshal(canonicalNode(t, n), &v); err != nil {
+			t.Fatal(err)
+		}
+		all[id] = v
+	}
+	return Canonical(all)
+}
+
+func sum(data []byte) string {
+	h := sha256.Sum256(data)
+	return hex.EncodeToString(h[:])
+}
+
+func TestCanonical(t *testing.T) {
+	v, err := decode([]byte(`{"b":[1.0,1e-7,1e21,0.5],"a":"<\u2028\t>"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := sum(Canonical(v)), "1ef017b0e1feae82727f5f3926b8856d4fad4d911e9041109b2df2e0932bbbeb"; got != want {
+		t.Errorf("got %s, want %s: %s", got, want, Canonical(v))
+	}
+	for in, want := range map[string]string{"18446744073709551615": "18446744073709552000", "1e-7": "1e-7", "1e21": "1e+21", "-0": "0", "0.000001": "0.000001", "1.50": "1.5"} {
+		v, err := decode([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(Canonical(v)); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+// trapTime is when the traps' goldens were made, for %date%.
+var trapOptions = Options{Now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
+
+// Every trap is what the real front end makes of it, title and all.
+func TestTraps(t *testing.T) {
+	defs := testDefs(t)
+	files, err := filepath.Glob("testdata/traps/*.ui.json")
+	if err != nil || len(files) < 18 {
+		t.Fatalf("%d traps, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".ui.json")
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Convert(data, defs, trapOptions)
+			want, readErr := os.ReadFile(filepath.Join("testdata/traps", name+".api.json"))
+			if readErr != nil || name == "missing_types" {
+				if err == nil {
+					t.Fatal("no error")
+				}
+				t.Log(err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareWith(t, got.Prompt, want)
+		})
+	}
+}
+
+func compareWith(t *testing.T, got map[string]memtrix.GraphNode, want []byte) {
+	t.Helper()
+	var graph map[string]memtrix.GraphNode
+	if err := json.Unmarshal(want, &graph); err != nil {
+		t.Fatal(err)
+	}
+	for id, w := range graph {
+		g, ok := got[id]
+		if !ok {
+			t.Errorf("node %s (%s) is missing", id, w.ClassType)
+			continue
+		}
+		if a, b := canonicalNode(t, g), canonicalNode(t, w); !bytes.Equal(a, b) {
+			t.Errorf("node %s:\ngot  %s\nwant %s", id, a, b)
+		}
+		if a, b := g.Meta.Title, w.Meta.Title; a != b {
+			t.Errorf("node %s: got title %q, want %q", id, a, b)
+		}
+	}
+	for id, g := range got {
+		if _, ok := graph[id]; !ok {
+			t.Errorf("node %s (%s) is too much", id, g.ClassType)
+		}
+	}
+}
+
+type golden struct {
+	Template string            `json:"template"`
+	SHA256   string            `json:"sha256"`
+	Nodes    map[string]string `json:"node_sha256"`
+	Classes  map[string]string `json:"class_types"`
+}
+
+func goldens(t testing.TB) []golden {
+	var all []golden
+	in := bufio.NewScanner(bytes.NewReader(unzipped(t, "testdata/goldens.jsonl.gz")))
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		var g golden
+		if err := json.Unmarshal(in.Bytes(), &g); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func TestTemplates(t *testing.T) {
+	dir := "/tmp/cv/tpl/x/comfyui_workflow_templates_json/templates"
+	defs := testDefs(t)
+	good, all := 0, goldens(t)
+	for _, g := range all {
+		data, err := os.ReadFile(filepath.Join(dir, g.Template))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Convert(data, defs, Options{})
+		if err != nil {
+			t.Logf("%s: %v", g.Template, err)
+			continue
+		}
+		if sum(canonicalPrompt(t, r.Prompt)) == g.SHA256 {
+			good++
+			continue
+		}
+		for id, want := range g.Nodes {
+			n, ok := r.Prompt[id]
+			if !ok {
+				t.Logf("%s: node %s (%s) is missing", g.Template, id, g.Classes[id])
+			} else if c := canonicalNode(t, n); sum(c) != want {
+				if len(c) > 600 {
+					c = c[:600]
+				}
+				t.Logf("%s: node %s (%s): %s", g.Template, id, g.Classes[id], c)
+			}
+		}
+		for id, n := range r.Prompt {
+			if g.Nodes[id] == "" {
+				t.Logf("%s: node %s (%s) is too much", g.Template, id, n.ClassType)
+			}
+		}
+	}
+	t.Logf("%d of %d", good, len(all))
+}
