@@ -42,17 +42,16 @@ type Progress interface {
 
 // Options are how trials are run; the spec sets them.
 type Options struct {
-	Prompts     int
-	Rest        time.Duration // 0: no rested reading
-	Between     time.Duration // idle time after each prompt but the last, then a reading; 0: none
-	Free        bool
-	Interval    time.Duration // at which the card is read while prompts run
-	KeepSeries  bool          // whole, also those of trials that pass
-	Timeouts    Timeouts
-	Extra       []string // raw flags
-	Env         map[string]string
-	Models      []string
-	CustomNodes []string
+	Prompts    int
+	Rest       time.Duration // 0: no rested reading
+	Between    time.Duration // idle time after each prompt but the last, then a reading; 0: none
+	Free       bool
+	Interval   time.Duration // at which the card is read while prompts run
+	KeepSeries bool          // whole, also those of trials that pass
+	Timeouts   Timeouts
+	Extra      []string // raw flags
+	Env        map[string]string
+	Models     []string
 }
 
 // Timeouts bound a trial. Zero means no bound.
@@ -63,6 +62,7 @@ type Timeouts struct {
 	Free    time.Duration // POST /free until it has acted
 	Stop    time.Duration
 	Card    time.Duration // waiting for the card to become empty
+	Queue   time.Duration // waiting for others' prompts on a server that they use, too
 }
 
 // Runner runs sessions.
@@ -95,8 +95,10 @@ type Runner struct {
 // order, without their series: those are in the store. When ctx ends, the trial that runs is saved as interrupted and Run
 // returns ctx's error beside the trials so far.
 func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix.Plan) ([]*memtrix.Trial, error) {
-	r.environments = map[string]memtrix.Environment{}
-	r.prepared = map[string]error{}
+	if r.prepared == nil { // a search runs many plans, and each version is warmed once
+		r.environments = map[string]memtrix.Environment{}
+		r.prepared = map[string]error{}
+	}
 	done, err := r.Store.Done(ctx, session.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", session.Name, err)
@@ -170,7 +172,8 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 		Expect:  w.cell.Expect,
 		Started: time.Now(),
 	}
-	t.Simulated = t.Cell.Version.Target == memtrix.TargetSim
+	a := t.Cell.Version.Attached
+	t.Simulated = t.Cell.Version.Target == memtrix.TargetSim || a != nil && a.Simulated
 	if w.cell.Status == memtrix.StatusNotApplicable {
 		t.Outcome = memtrix.Outcome{Kind: memtrix.NotApplicable, Message: w.cell.Reason}
 		return t
