@@ -214,13 +214,16 @@ func (s Search) confirm(all map[int64]votes, pass, fail int64, tried []Tried) (i
 // none was tried over a wide stretch: what passes on both sides of it might not
 // within.
 func (s Search) gap(all map[int64]votes, pass int64) (int64, bool) {
+	if s.Likely == 0 {
+		return 0, false // it came from the easiest size, in steps
+	}
 	easy := []int64{pass}
 	for size := range all {
-		if s.harder(pass, size) && (s.Likely == 0 || !s.harder(s.Likely, size)) {
+		if s.harder(pass, size) && !s.harder(s.Likely, size) {
 			easy = append(easy, size)
 		}
 	}
-	if s.Likely > 0 && s.harder(pass, s.Likely) {
+	if s.harder(pass, s.Likely) {
 		easy = append(easy, s.Likely)
 	}
 	slices.Sort(easy)

@@ -155,7 +155,7 @@ func TestSearchEnds(t *testing.T) {
 func TestCeilings(t *testing.T) {
 	t.Parallel()
 	for most := int64(1); most < 400; most++ {
-		b, tried, ok := searched(ceilingSearch(1, 4096, 12), 1, func(size int64) bool { return size <= most })
+		b, tried, ok := searched(ceilingSearch(4096, 12), 1, func(size int64) bool { return size <= most })
 		if !ok || b.Size > most || b.Fails <= most || len(tried) > 12 || b.Near && b.Fails-b.Size > max(1, b.Size/50) {
 			t.Fatalf("most %d: %+v %v", most, b, tried)
 		}
