@@ -91,49 +91,14 @@ func verdict(s *reports.Session) error {
 // runSpec plans a spec and runs what its session is missing. The session comes
 // back also when the run was interrupted, with all its trials.
 func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool) (*reports.Session, error) {
-	if err := addStandIns(a, spec, db.Dir()); err != nil {
-		return nil, err
-	}
-	provider := newProvider(a, false, quiet)
-	defer provider.Close()
-	w, err := newWorld(a.ctx, db, provider)
+	rd, err := makeReady(a, spec, db, "", which, quiet)
 	if err != nil {
 		return nil, err
 	}
-	w.spec = spec
-	plan, err := makePlan(a, spec, w)
-	if err != nil {
-		return nil, err
-	}
-	if !quiet {
-		sayMade(a, provider)
-	}
-	session, err := pickSession(a, db, plan.Spec, which)
-	if err != nil {
-		return nil, err
-	}
-	display := newDisplay(a, plan, spec.Prompts, quiet)
-	r := &runner.Runner{
-		Targets:     w.targets,
-		Store:       db,
-		Room:        db.CheckRoom,
-		Progress:    display,
-		Options:     options(spec),
-		Dir:         db.Dir(),
-		Environment: environmentOf(spec),
-	}
-	if self, err := os.Executable(); err == nil {
-		r.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
-			return hardware.Make(ctx, self, h, name)
-		}
-	}
-	// Where there is no card there is nothing to wait for and nothing to read.
-	if card, err := nvidia.Open(lookup(spec.Env)); err == nil {
-		defer card.Close()
-		r.Card, r.Gate = card, newGate(card, display.Say)
-	}
+	defer rd.close()
+	r, plan, session := rd.runner, rd.plan, rd.session
 	_, runErr := r.Run(a.ctx, session, plan)
-	display.Close()
+	rd.display.Close()
 
 	ctx := context.WithoutCancel(a.ctx)
 	if runErr == nil {
