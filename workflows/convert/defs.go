@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"memtrix/internal/pyjson"
 )
 
 // Defs are the node classes of one server: its answer to GET /object_info.
@@ -22,7 +24,7 @@ type Defs struct {
 // ParseDefs reads the answer to GET /object_info.
 func ParseDefs(data []byte) (*Defs, error) {
 	d := &Defs{classes: map[string]*class{}}
-	data = WithoutNaN(data) // Python writes an INT without limit so
+	data = pyjson.Standard(data) // Python writes an INT without limit so
 	if err := json.Unmarshal(data, &d.raw); err != nil {
 		return nil, fmt.Errorf("object_info: %w", err)
 	}
@@ -116,6 +118,9 @@ func parseClass(name string, raw json.RawMessage) *class {
 	if cl.title == "" {
 		cl.title = name
 	}
+	if t, ok := englishTitles[name]; ok {
+		cl.title = t
+	}
 	for _, o := range c.Output {
 		typ, ok := o.(string)
 		switch {
@@ -191,6 +196,16 @@ func ordered(specs []*spec, order map[string][]string) []*spec {
 	return out
 }
 
+// englishTitles are the titles that the front end's own English texts have for a
+// class and /object_info of ComfyUI 0.29.0 has otherwise (locales/en/nodeDefs.json).
+var englishTitles = map[string]string{
+	"PrimitiveString":          "Text String (DEPRECATED)",
+	"PrimitiveStringMultiline": "Input Text",
+	"RecraftTextToImageNode":   "Recraft Text to Image",
+	"RecraftImageToImageNode":  "Recraft Image to Image",
+	"RecraftTextToVectorNode":  "Recraft Text to Vector",
+}
+
 // audioNodes get a player from the front end (uploadAudio.ts).
 var audioNodes = []string{"LoadAudio", "SaveAudio", "PreviewAudio", "SaveAudioMP3", "SaveAudioOpus", "SaveAudioAdvanced"}
 
@@ -207,6 +222,9 @@ func withFrontEndInputs(name string, required []*spec) []*spec {
 		extra("image", "PREVIEW_3D")
 	}
 	for _, s := range required {
+		if name == "Load3DAdvanced" && s.typ == "LOAD_3D" {
+			s.typ = "LOAD_3D_ADVANCED"
+		}
 		if s.typ == "COMBO" && (s.is("image_upload") || s.is("animated_image_upload") || s.is("video_upload")) {
 			extra("upload", "IMAGEUPLOAD")
 			break

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+
+	"memtrix/internal/pyjson"
 )
 
 // A workflow file is read into the plain values of encoding/json: people edit
@@ -107,46 +109,8 @@ func decode(data []byte) (any, error) {
 	if err == nil {
 		return v, nil
 	}
-	if clean := WithoutNaN(data); !bytes.Equal(clean, data) && json.Unmarshal(clean, &v) == nil {
+	if clean := pyjson.Standard(data); !bytes.Equal(clean, data) && json.Unmarshal(clean, &v) == nil {
 		return v, nil
 	}
 	return nil, fmt.Errorf("not JSON: %w", err)
-}
-
-// WithoutNaN replaces NaN, Infinity and -Infinity outside of texts by null.
-func WithoutNaN(data []byte) []byte {
-	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
-		return data
-	}
-	var out bytes.Buffer
-	inText := false
-	for i := 0; i < len(data); {
-		c := data[i]
-		switch {
-		case inText && c == '\\' && i+1 < len(data):
-			out.Write(data[i : i+2])
-			i += 2
-			continue
-		case c == '"':
-			inText = !inText
-		case !inText:
-			if n := notNumber(data[i:]); n > 0 {
-				out.WriteString("null")
-				i += n
-				continue
-			}
-		}
-		out.WriteByte(c)
-		i++
-	}
-	return out.Bytes()
-}
-
-func notNumber(rest []byte) int {
-	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-		if bytes.HasPrefix(rest, []byte(word)) {
-			return len(word)
-		}
-	}
-	return 0
 }

@@ -82,7 +82,7 @@ func (n *node) populate(c *class) {
 		n.push(&widget{name: "preview_text", value: ""})
 		n.push(&widget{name: "preview_mode", value: false})
 	case "WebcamCapture":
-		n.push(&widget{name: "waiting for camera...", value: absent{}, stored: true})
+		n.push(&widget{name: "waiting for camera...", value: "capture", stored: true, sent: true})
 	case "CustomCombo":
 		n.populateCustomCombo()
 	}
