@@ -274,3 +274,30 @@ func NonEvictable(nodes []NodeRun, used func(NodeRun) (int64, bool)) (int64, boo
 func Outside(device int64, v Values) int64 {
 	return device - v[TorchReserved] - v[AimdoWeights]
 }
+
+// Account says where a trial's device memory was at one moment, bytes.
+type Account struct {
+	Used    int64 `json:"used"` // by the trial, all in all
+	Context int64 `json:"context"`
+	Torch   int64 `json:"torch"`   // reserved; weights are in it without dynamic VRAM
+	Aimdo   int64 `json:"aimdo"`   // weights in VBARs
+	Buffers int64 `json:"buffers"` // aimdo's, for casting
+	Rest    int64 `json:"rest"`    // what is left unexplained
+}
+
+// Account splits up the device memory at a moment of which v are the values. False
+// where there is no card, or its use was not measured from outside.
+func (p *Probe) Account(v Values) (Account, bool) {
+	free, ok := v[VRAMDriverFree]
+	if !ok || p.Context == nil || p.Idle == nil {
+		return Account{}, false
+	}
+	idle := p.Idle.Values
+	a := Account{
+		// What was used when idle is the context and what torch and aimdo had then.
+		Used:    *p.Context + idle[TorchReserved] + idle[AimdoWeights] + idle[VRAMDriverFree] - free,
+		Context: *p.Context, Torch: v[TorchReserved], Aimdo: v[AimdoWeights], Buffers: v[AimdoBuffers],
+	}
+	a.Rest = a.Used - a.Context - a.Torch - a.Aimdo - a.Buffers
+	return a, true
+}
