@@ -34,7 +34,9 @@ type Trial struct {
 	Spans      []Span
 	Readings   []Reading
 	Series     []Series
-	Exit       Exit
+	// Probe is what a probe inside the server told; nil without one.
+	Probe *Probe
+	Exit  Exit
 	// Imports are what the import of each custom node pack cost.
 	Imports []PackImport
 	// Environment is what could explain a difference; stored once and referred to.

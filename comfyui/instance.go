@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"memtrix"
+	"memtrix/comfyui/probe"
 )
 
 // Instance is one running server. It implements memtrix.Instance.
@@ -24,10 +25,12 @@ type Instance struct {
 	log     *logWriter
 	record  *recorder
 	client  *client
-	talk    *talk // set once it is ready
+	talk    *talk       // set once it is ready
+	link    *probe.Link // nil without a probe
 
-	saying sync.Mutex
-	banner Banner
+	saying  sync.Mutex
+	banner  Banner
+	prompts map[string]int // number of a prompt by its id
 
 	emitting sync.Mutex
 	stopping sync.Once
@@ -111,9 +114,15 @@ func (i *Instance) start(env []string) error {
 		return errors.Join(err, i.log.close())
 	}
 	i.client = newClient(fmt.Sprintf("http://127.0.0.1:%d", i.layout.port))
-	i.process, err = startProcess(i.argv, env, i.layout.path("work"), i.log, i.target.patience())
+	inherits, env, err := i.openProbe(env)
+	if err == nil {
+		i.process, err = startProcess(i.argv, env, i.layout.path("work"), i.log, i.target.patience(), inherits...)
+	}
 	if err != nil {
-		return errors.Join(err, i.log.close(), i.record.close())
+		return errors.Join(err, i.closeProbe(), i.log.close(), i.record.close())
+	}
+	if i.link != nil {
+		i.link.Started()
 	}
 	return nil
 }
@@ -188,7 +197,11 @@ func (i *Instance) Do(ctx context.Context, n int) (memtrix.PromptResult, error) 
 	if i.target.Vary != nil {
 		graph = i.target.Vary(w, n)
 	}
-	return i.talk.do(ctx, n, graph)
+	result, err := i.talk.do(ctx, n, graph)
+	i.saying.Lock()
+	i.prompts[result.ID] = n
+	i.saying.Unlock()
+	return result, err
 }
 
 // Free asks the server to unload models and drop its caches. It only notes the
@@ -213,7 +226,7 @@ func (i *Instance) Stop(ctx context.Context) memtrix.Exit {
 			i.talk.socket.close()
 		}
 		i.client.close()
-		i.fileErr = errors.Join(i.log.close(), i.record.close())
+		i.fileErr = errors.Join(i.closeProbe(), i.log.close(), i.record.close())
 		i.layout.tidy()
 	})
 	return i.exit

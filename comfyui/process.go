@@ -37,12 +37,12 @@ type process struct {
 	exit *memtrix.Exit
 }
 
-// startProcess starts the command and reads its output into log. Errors name the
-// program.
-func startProcess(argv, env []string, dir string, log *logWriter, wait patience) (*process, error) {
+// startProcess starts the command and reads its output into log. The files that it
+// inherits are its descriptors from 3 on. Errors name the program.
+func startProcess(argv, env []string, dir string, log *logWriter, wait patience, inherits ...*os.File) (*process, error) {
 	mark := uuid.NewString()
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = dir, append(env, trialMark+"="+mark)
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = dir, append(env, trialMark+"="+mark), inherits
 	p := &process{cmd: cmd, mark: mark, exited: make(chan struct{}), output: &sync.WaitGroup{}, wait: wait}
 	isolate(cmd)
 	ends, err := p.connect()

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/comfyui/probe"
 )
 
 // Target implements memtrix.Target for real and for simulated versions.
@@ -105,7 +106,7 @@ func (t *Target) Start(ctx context.Context, job memtrix.Job) (memtrix.Instance, 
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{target: t, job: job, layout: l, argv: argv}
+	i := &Instance{target: t, job: job, layout: l, argv: argv, prompts: map[string]int{}}
 	if err := i.start(environ(os.Environ(), t.CacheDir, job.Env)); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,15 @@ func (t *Target) command(job memtrix.Job, l layout) ([]string, error) {
 			return nil, fmt.Errorf("simulated version %s: no program to run it", v.Name)
 		}
 	default:
-		argv = []string{v.Python, filepath.Join(v.Dir, "main.py")}
+		argv = []string{v.Python}
+		if job.Cell.Probe {
+			start, err := probe.Write(l.dir)
+			if err != nil {
+				return nil, err
+			}
+			argv = append(argv, start)
+		}
+		argv = append(argv, filepath.Join(v.Dir, "main.py"))
 	}
 	argv = append(slices.Clone(job.Prefix), argv...)
 	argv = append(argv, l.argv()...)

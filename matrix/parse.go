@@ -15,7 +15,7 @@ import (
 )
 
 var specKeys = []string{
-	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free",
+	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free", "probe",
 	"interval", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes",
 	"source", "packages", "overrides", "wheels", "python",
 }
@@ -98,6 +98,8 @@ func (r *specReader) field(f field) {
 		r.duration(f.value, "rest", true, 0, longest, &s.Rest)
 	case "free":
 		r.onOff(f.value, "free", &s.Free)
+	case "probe":
+		r.onOff(f.value, "probe", &s.Probe)
 	case "interval":
 		r.duration(f.value, "interval", false, 100*time.Microsecond, 10*time.Second, &s.Interval)
 	case "timeouts":

@@ -70,6 +70,7 @@ func (s *Spec) Plan(w World) (*memtrix.Plan, error) {
 		p.rank()
 		p.cut()
 	}
+	p.probe(versions)
 	p.warns = append(p.warns, s.Warnings...)
 	p.warns.sort()
 	plan := &memtrix.Plan{Spec: s.Name, Cells: p.out}
@@ -250,6 +251,18 @@ func (p *planner) refused(versions []memtrix.Version) {
 	}
 }
 
+// probe says where there will be none: a simulated server has no inside.
+func (p *planner) probe(versions []memtrix.Version) {
+	if !p.spec.Probe {
+		return
+	}
+	for _, v := range versions {
+		if v.Target == memtrix.TargetSim {
+			p.warn(pos{}, "probe: version %s is simulated and runs without one", v.Name)
+		}
+	}
+}
+
 // args warns about raw launch flags, each thing once.
 func (p *planner) args(versions []memtrix.Version) {
 	if p.world.Args == nil || len(p.spec.Args) == 0 {
@@ -334,6 +347,7 @@ func (p *planner) placeOf(kind, name string) pos {
 
 // add plans a cell unless it is planned already; then it gives that one.
 func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
+	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
 	id := c.ID()
 	if i, again := p.index[id]; again {
 		return p.out[i].Cell, true

@@ -37,6 +37,8 @@ type Spec struct {
 	Rest time.Duration
 	// Free says whether memory is read after POST /free, too.
 	Free bool
+	// Probe says whether servers run with a probe inside; simulated ones never do.
+	Probe bool
 	// Interval is the time between two readings of the card while prompts run.
 	Interval time.Duration
 	Timeouts Timeouts

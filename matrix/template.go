@@ -169,6 +169,7 @@ prompts: 3                 # a trial: the second says more about memory than the
 repeats: 1                 # trials a cell
 rest: 11s                  # idle time before memory at rest is read; off: not read
 free: on                   # then ask for POST /free and read again
+# probe: on                # look from inside: torch's peak and the loaded models of each node
 # interval: 1ms            # time between two readings of the card while prompts run
 # budget: 8h               # what matters most first; the rest is said to be left out
 # control: {}              # a frozen cell that shows when the machine itself moved

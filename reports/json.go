@@ -87,6 +87,7 @@ type trialJSON struct {
 	Exit          memtrix.Exit  `json:"exit"`
 	Dir           string        `json:"dir,omitempty"`
 	Warnings      []string      `json:"warnings,omitempty"`
+	Inside        *probeJSON    `json:"inside,omitempty"`
 }
 
 type promptJSON struct {

@@ -79,6 +79,7 @@ func newTimeline(t *memtrix.Trial) timeline {
 		{"RAM, anonymous", memtrix.RAMTreeAnon, draw.LineStyle{Color: orange, Width: 1.4, Dashes: []vg.Length{5, 2}}},
 		{"swap", memtrix.SwapTreeUsed, draw.LineStyle{Color: purple, Width: 1.4, Dashes: []vg.Length{1.5, 1.5}}},
 		{"VRAM used", vram, draw.LineStyle{Color: blue, Width: 1.8}},
+		{"torch, allocated (read between nodes)", memtrix.TorchAllocated, draw.LineStyle{Color: blue, Width: 1, Dashes: []vg.Length{3, 2}}},
 	} {
 		s, ok := seriesOf(t, l.meter)
 		if !ok || l.meter == memtrix.SwapTreeUsed && slices.Max(s.V) == 0 {

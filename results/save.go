@@ -62,6 +62,7 @@ func (db *DB) saveTrial(ctx context.Context, tx *sql.Tx, t *memtrix.Trial) (int6
 	w.spans(id, t.Spans)
 	w.readings(id, t.Readings)
 	w.series(id, t.Series, db.codec)
+	w.probe(id, t.Probe)
 	if w.err != nil {
 		return 0, db.failed("save trial", w.err)
 	}

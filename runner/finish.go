@@ -40,6 +40,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	t.wait(func() { t.trial.Exit = t.instance.Stop(stopCtx) })
 	t.marks.stopped = t.now()
 	t.trial.Series = t.sampler.Stop()
+	t.gatherProbe()
 	t.trial.Warnings = append(t.trial.Warnings, t.sampler.Warnings()...)
 	t.trial.Warnings = append(t.trial.Warnings, absences(t.sampler.Absent())...)
 
@@ -52,6 +53,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 		s := &t.trial.Spans[i]
 		s.Peaks = append(recorders.Peaks(t.trial.Series, s.Start, s.End), t.kernel.peaks(s.Start, s.End)...)
 		s.Peaks = append(s.Peaks, above(recorders.KernelPeaksIn(between, s.Start, s.End), s.Peaks)...)
+		s.Peaks = append(s.Peaks, probePeaks(t.trial.Probe, *s)...)
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
 	t.trial.Outcome = diagnosis.Judge(t.evidence)

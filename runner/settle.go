@@ -150,5 +150,6 @@ func (t *trialRun) read(kind memtrix.ReadingKind, note string) {
 	if size, err := recorders.AddressSpace(t.instance.PID()); err == nil {
 		values[memtrix.RAMProcessSize] = size
 	}
+	t.lookInto(context.Background(), values)
 	t.trial.Readings = append(t.trial.Readings, memtrix.Reading{Kind: kind, At: t.now(), Values: values, Note: note})
 }

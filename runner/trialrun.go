@@ -28,6 +28,8 @@ type trialRun struct {
 
 	machine  *hardware.Machine
 	instance memtrix.Instance
+	// probeSilent is why the probe did not answer, nil when it always did.
+	probeSilent error
 	// denied are settings that the server says are not in force.
 	denied []string
 	marks  marks
@@ -272,6 +274,7 @@ func (t *trialRun) awaitReady(ctx context.Context) error {
 	}
 	t.marks.ready = t.now()
 	t.kernel.boundary(t.marks.ready)
+	t.wait(func() { t.look(ctx) }) // the idle server, before any model
 	t.evidence.Ready = true
 	return nil
 }

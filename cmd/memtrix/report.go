@@ -13,6 +13,7 @@ type reportCmd struct {
 	Session string `arg:"" optional:"" help:"A session's name; the last one by default."`
 	Results string `help:"Results folder." default:"memtrix-results" type:"existingdir"`
 	Format  string `help:"table (with pictures), markdown or json." enum:"table,markdown,json" default:"table"`
+	Trial   int64  `help:"One trial, from inside: what its probe told of each node and model." placeholder:"ID"`
 }
 
 func (c *reportCmd) Run(a *app) error {
@@ -21,6 +22,9 @@ func (c *reportCmd) Run(a *app) error {
 		return cannot{err}
 	}
 	defer db.Close()
+	if c.Trial != 0 {
+		return c.trial(a, db)
+	}
 	session, err := findSession(a, db, c.Session)
 	if err != nil {
 		return err
@@ -37,6 +41,22 @@ func (c *reportCmd) Run(a *app) error {
 		return reports.SessionJSON(a.stdout, *s)
 	}
 	return show(a, s, c.Results)
+}
+
+// trial shows one trial from inside.
+func (c *reportCmd) trial(a *app, db *results.DB) error {
+	t, err := db.Trial(a.ctx, c.Trial)
+	switch {
+	case errors.Is(err, results.ErrNotFound):
+		return usage{fmt.Errorf("there is no trial %d in %s", c.Trial, db.Dir())}
+	case err != nil:
+		return cannot{err}
+	case c.Session != "" || c.Format == "markdown":
+		return usage{errors.New("--trial goes with neither a session nor markdown: a trial's number says which it is")}
+	case c.Format == "json":
+		return unlessUnread(reports.TrialJSON(a.stdout, t))
+	}
+	return unlessUnread(reports.ProbeTable(a.stdout, t, tableOptions(a)))
 }
 
 func findSession(a *app, db *results.DB, name string) (memtrix.Session, error) {

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"unicode"
 
-	"golang.org/x/term"
-
 	"memtrix"
 	"memtrix/reports"
 	"memtrix/results"
@@ -23,14 +21,7 @@ var formats = []reports.Format{reports.PNG, reports.SVG}
 // show writes a session's table to standard output and its pictures into the
 // results folder. The pictures are made also when nobody reads the table.
 func show(a *app, s *reports.Session, dir string) error {
-	o := reports.TableOptions{}
-	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			o.Width = width
-		}
-		o.Color = os.Getenv("NO_COLOR") == ""
-	}
-	tableErr := unlessUnread(reports.Table(a.stdout, *s, o))
+	tableErr := unlessUnread(reports.Table(a.stdout, *s, tableOptions(a)))
 	files, err := draw(a, s, dir)
 	for _, f := range files {
 		fmt.Fprintln(a.stdout, reports.OneLine(f))

@@ -29,12 +29,21 @@ type specFlags struct {
 	ComfyUI  string `name:"comfyui" help:"A ComfyUI folder (holds main.py), for a first look without a spec." placeholder:"DIR" type:"path"`
 	Workflow string `help:"A workflow in API format, or the name of a built-in one, for a first look." placeholder:"FILE"`
 	Python   string `help:"The Python that runs that ComfyUI; found by itself where possible." placeholder:"PYTHON"`
+	Probe    bool   `help:"Look from inside the servers, too: torch's own peak and the loaded models of each node."`
 	versionFlags
 	Device string `help:"Where models run in a first look: gpu or cpu. By default gpu where there is an NVIDIA card." enum:",gpu,cpu" default:""`
 }
 
 // load reads the spec or makes one of the flags.
 func (f *specFlags) load(ctx context.Context) (*matrix.Spec, error) {
+	spec, err := f.read(ctx)
+	if err == nil && f.Probe {
+		spec.Probe = true
+	}
+	return spec, err
+}
+
+func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 	switch {
 	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != "" || f.Version != ""):
 		return nil, usage{errors.New("give a spec, or --comfyui or --version and --workflow, not both")}
