@@ -35,6 +35,8 @@ type logger struct {
 	err    io.Writer
 	tags   bool
 	lowest level
+	// heard is told each write; nil until the server is made.
+	heard func(text string)
 }
 
 func newLogger(stdout, stderr io.Writer, v simVersion, opts options) *logger {
@@ -82,6 +84,9 @@ func (l *logger) write(w io.Writer, text string) {
 	defer l.mu.Unlock()
 	// A log that nobody reads any more must not stop the server.
 	_, _ = io.WriteString(w, text)
+	if l.heard != nil {
+		l.heard(text)
+	}
 }
 
 // promptExecuted is the last line of every prompt, green since 0.23.0.

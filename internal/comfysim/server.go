@@ -37,6 +37,8 @@ func (s *sim) handler() http.Handler {
 	route("GET /system_stats", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.systemStats()) })
 	route("GET /features", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, serverFeatures(s.cfg)) })
 	route("GET /view", s.getView)
+	mux.HandleFunc("GET /internal/logs/raw", s.getLogs)
+	mux.HandleFunc("PATCH /internal/logs/subscribe", s.patchLogs)
 	return mux
 }
 
@@ -47,6 +49,8 @@ func answer(w http.ResponseWriter, status int, body any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	// Who attaches to it must know that nothing here is a measurement.
+	w.Header().Set("Server", "comfysim")
 	w.WriteHeader(status)
 	_, _ = w.Write(data) // the client may be gone
 }

@@ -19,6 +19,8 @@ type sim struct {
 	queue *queue
 	hub   *hub
 
+	printed printed
+
 	nodes     map[string]*nodeInfo
 	nodeOrder []string
 	interrupt atomic.Bool
@@ -27,6 +29,7 @@ type sim struct {
 func newSim(cfg *config, log *logger) (*sim, error) {
 	s := &sim{cfg: cfg, log: log, clock: &clock{speed: cfg.sim.speed}, cache: newNodeCache(cfg),
 		queue: newQueue(), hub: newHub()}
+	log.heard = s.heard
 	s.queue.changed = func(remaining int) { s.hub.send("status", statusData(remaining), "") }
 	var err error
 	if s.nodes, s.nodeOrder, err = readNodes(); err != nil {
