@@ -53,7 +53,7 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 	if !c.e.died() && !kernel {
 		return memtrix.Outcome{}, false
 	}
-	if signalOf(c.e.Exit) == "KILL" || kernel {
+	if signalOf(c.e.Exit) == "KILL" || kernel || c.e.Exit.Unknown {
 		if o, ok := c.killedForMemory(); ok {
 			return o, true
 		}
@@ -61,6 +61,11 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 	o := memtrix.Outcome{
 		Kind: memtrix.Killed, Memory: memtrix.MemoryNone, Phase: c.phaseNow(), Node: c.at.node,
 		Message: "the server ended by itself: " + ended(c.e.Exit), Evidence: lastTexts(c.lines, 4),
+	}
+	if c.e.Exit.Unknown {
+		o.Memory = memtrix.MemoryUnknown
+		o.Message = "the server went away; memtrix did not start it, and how it ended is not known"
+		return o, true
 	}
 	switch uint32(c.e.Exit.Status) {
 	case 0xC000012D, 0xC0000017:
@@ -103,6 +108,9 @@ func (c *cased) killedForMemory() (memtrix.Outcome, bool) {
 		Kind: memtrix.OOM, Memory: memtrix.MemoryRAM, How: memtrix.HowSignal, Phase: c.phaseNow(), Node: c.at.node, Evidence: p.lines,
 	}
 	o.Message = oomMessage(o) + ", killed"
+	if c.e.Exit.Unknown && !kernel {
+		o.Message = oomMessage(o) + ": the server went away when it was short, how is not known"
+	}
 	return o, true
 }
 
