@@ -128,6 +128,8 @@ type Exit struct {
 	Signal string `json:"signal,omitempty"` // "KILL" where a signal ended it
 	// BySignal is the last signal memtrix had to send, e.g. "INT".
 	BySignal string `json:"by_signal,omitempty"`
+	// Unknown is set when it ended and nobody told how: memtrix had not started it.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Environment is everything that could explain a difference between trials, as
