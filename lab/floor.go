@@ -157,9 +157,9 @@ func floorSearch(peak, guess int64, most int) Search {
 		Resolution: func(size int64) int64 { return max(floorResolution, size/100) },
 	}
 	switch {
-	case guess > 0:
+	case guess > floorHardest:
 		s.Likely, s.Unlikely = s.by(guess, 1/1.06), s.by(guess, 1.06)
-	case peak > 0:
+	case peak > floorHardest:
 		s.Likely, s.Unlikely = s.by(peak, 1/1.05), s.by(peak, 2)
 	}
 	return s

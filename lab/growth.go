@@ -46,7 +46,8 @@ type Growth struct {
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	From  int     `json:"from_prompt"`
-	// StartUp is by how much the meter grew from the first reading to that at From.
+	// StartUp is by how much the meter grew from the first reading to that at From,
+	// beside the growth that goes on.
 	StartUp int64 `json:"start_up_bytes"`
 	// Steps are the prompts after which the meter stood higher by a jump, of Stepped
 	// and Stairs.
@@ -95,7 +96,11 @@ func Judge(readings []int64) (Growth, error) {
 }
 
 func growth(kind GrowthKind, s slope, readings []int64, from int) Growth {
-	return Growth{Kind: kind, Slope: s.mid, Low: s.low, High: s.high, From: from + 1, StartUp: readings[from] - readings[0]}
+	g := Growth{Kind: kind, Slope: s.mid, Low: s.low, High: s.high, From: from + 1, StartUp: readings[from] - readings[0]}
+	if kind == Grows || kind == GrowsLittle {
+		g.StartUp -= int64(s.mid * float64(from)) // that much it grew then, too
+	}
+	return g
 }
 
 // noLeak tells apart what is not steady growth.

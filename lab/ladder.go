@@ -108,9 +108,7 @@ func countLadder(w memtrix.Workflow, vary Vary, inputs []number, most int64) (la
 	offset := base % step
 	value := func(rung int64) int64 { return (rung-1)*step + max(offset, 1) }
 	l := ladder{vary: vary, base: w, first: (base-max(offset, 1))/step + 1, last: (most-max(offset, 1))/step + 1, size: value}
-	l.label = func(rung int64) string {
-		return fmt.Sprintf("%d %s", value(rung), map[Vary]string{VaryBatch: "images", VaryFrames: "frames"}[vary])
-	}
+	l.label = func(rung int64) string { return things(value(rung), vary) }
 	l.at = func(rung int64) (memtrix.Workflow, error) {
 		set := map[string]int64{}
 		for _, in := range inputs {
@@ -122,6 +120,15 @@ func countLadder(w memtrix.Workflow, vary Vary, inputs []number, most int64) (la
 		l.inputs = append(l.inputs, in.path())
 	}
 	return l, nil
+}
+
+// things is a number of images or frames in words.
+func things(n int64, vary Vary) string {
+	word := map[Vary]string{VaryBatch: "image", VaryFrames: "frame"}[vary]
+	if n != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", n, word)
 }
 
 // ltx: LTX video takes 8n+1 frames, Wan, Hunyuan and Cosmos 4n+1.
@@ -207,4 +214,10 @@ func (l ladder) with(rung int64, set map[string]int64) (memtrix.Workflow, error)
 	}
 	w.Name += " " + strings.ReplaceAll(l.label(rung), " ", "-")
 	return w, nil
+}
+
+// CanRaise says why a workflow has nothing that could be raised, nil where it has.
+func CanRaise(w memtrix.Workflow, vary Vary) error {
+	_, err := newLadder(w, vary)
+	return err
 }
