@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -85,15 +84,4 @@ func Needed(w memtrix.Workflow) []ModelFile {
 		return cmp.Or(strings.Compare(a.Folder, b.Folder), strings.Compare(a.Name, b.Name))
 	})
 	return files
-}
-
-// StandInFor gives the family of the stand-in that can take a file's place:
-// only the names that the built-in workflows use have one, so that a missing
-// model of the user's own is never replaced by zeros.
-func StandInFor(f ModelFile) (family string, ok bool) {
-	if f.Folder != "checkpoints" {
-		return "", false
-	}
-	family = strings.TrimSuffix(path.Base(f.Name), ".safetensors")
-	return family, f.Name == family+".safetensors" && slices.Contains(Families(), family)
 }

@@ -47,6 +47,9 @@ type cli struct {
 	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
+	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`
+	Floor   floorCmd      `cmd:"" help:"The smallest free memory at which a cell passes on this card or machine."`
+	Ceiling ceilingCmd    `cmd:"" help:"The most images, frames or pixels of a workflow that pass on this card."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`

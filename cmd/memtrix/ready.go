@@ -51,7 +51,11 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 	if rd.session, err = pickSession(a, db, rd.plan.Spec, which); err != nil {
 		return nil, err
 	}
-	rd.display = newDisplay(a, rd.plan, spec.Prompts, quiet)
+	shown := rd.plan
+	if experiment != "" {
+		shown = &memtrix.Plan{} // how many trials there will be is not known
+	}
+	rd.display = newDisplay(a, shown, spec.Prompts, quiet)
 	rd.closers = append(rd.closers, rd.display.Close)
 	rd.runner = &runner.Runner{
 		Targets:     w.targets,

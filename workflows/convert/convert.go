@@ -45,6 +45,9 @@ type Result struct {
 	// Notes say what a person should know: what was done otherwise than by the
 	// front end, and what was dropped.
 	Notes []string
+	// Varied are number inputs that the person lets change from prompt to prompt
+	// (control_after_generate is not "fixed").
+	Varied []memtrix.Input
 }
 
 // Problem is a node that cannot be converted.
@@ -122,6 +125,8 @@ type maker struct {
 	problems   []Problem
 	notes      []string
 	choices    bool
+	varied     []memtrix.Input
+	sketch     bool // nodes only
 }
 
 // made is a node of the prompt and where it came from.
@@ -185,12 +190,18 @@ func (m *maker) node(f *frame, n *node) {
 	m.made[id] = made{f, n}
 	inputs := map[string]any{}
 	m.prompt[id] = inputs
+	if m.sketch {
+		return
+	}
 	if reason := n.impossible(); reason != "" {
 		m.problem(f, n, reason)
 	}
-	for _, w := range n.widgets {
+	for i, w := range n.widgets {
 		if w.name == "" || !w.sent {
 			continue
+		}
+		if i+1 < len(n.widgets) && isControl(n.widgets[i+1]) && n.widgets[i+1].value != "fixed" && w.kind == plain {
+			m.varied = append(m.varied, memtrix.Input{Node: id, Name: w.name})
 		}
 		if v := m.value(n, w); v != (any)(absent{}) {
 			inputs[w.name] = wrapped(v, w.kind == curve)
@@ -272,16 +283,10 @@ func (n *node) impossible() string {
 	return ""
 }
 
-// packOf names the custom node pack that a workflow says a node is of.
+// packOf says which custom node pack a workflow says a node is of.
 func packOf(props map[string]any, typ string) string {
-	for _, key := range []string{"cnr_id", "aux_id"} {
-		if id := text(props[key]); id != "" && id != "comfy-core" {
-			pack := "; the workflow says it is of the pack " + id
-			if v := text(props["ver"]); v != "" {
-				pack += " (" + v + ")"
-			}
-			return pack
-		}
+	if pack := packName(props); pack != "" {
+		return "; the workflow says it is of the pack " + pack
 	}
 	if text(props["cnr_id"]) == "comfy-core" {
 		since := ""
@@ -417,7 +422,11 @@ func (m *maker) result() (Result, error) {
 		}
 		prompt[id] = node
 	}
-	return Result{Prompt: prompt, Notes: m.notes}, nil
+	varied := slices.DeleteFunc(m.varied, func(in memtrix.Input) bool {
+		_, isNumber := m.prompt[in.Node][in.Name].(float64)
+		return !isNumber
+	})
+	return Result{Prompt: prompt, Notes: m.notes, Varied: varied}, nil
 }
 
 // drop removes the nodes with problems and all that depend on them.

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd
 
-package workflows
+package standin
 
 import (
 	"os"
@@ -8,6 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// errNoSpace is the system's error for a full disk.
+var errNoSpace error = syscall.ENOSPC
 
 // makeSparse has nothing to do: unix file systems make holes by themselves or
 // not at all.

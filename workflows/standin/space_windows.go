@@ -1,10 +1,13 @@
-package workflows
+package standin
 
 import (
 	"os"
 
 	"golang.org/x/sys/windows"
 )
+
+// errNoSpace is the system's error for a full disk.
+var errNoSpace error = windows.ERROR_DISK_FULL
 
 // makeSparse asks NTFS for holes (FSCTL_SET_SPARSE); other file systems refuse,
 // and then the file takes its whole size.

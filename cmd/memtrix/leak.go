@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"memtrix"
+	"memtrix/lab"
+	"memtrix/matrix"
+	"memtrix/reports"
+)
+
+type leakCmd struct {
+	experimentFlags
+	Prompts int           `help:"Prompts for each cell, 10 to 1000; memory at rest is read after each." default:"20"`
+	Rest    time.Duration `help:"Idle time after each prompt; by default the spec's rest:, 11s (ComfyUI tidies up 10 s after a prompt)." placeholder:"11s"`
+}
+
+func (c *leakCmd) Run(a *app) error {
+	switch {
+	case c.Prompts < lab.FewestPrompts || c.Prompts > 1000:
+		return usage{fmt.Errorf("--prompts takes %d to 1000, not %d: fewer do not tell growth from start-up", lab.FewestPrompts, c.Prompts)}
+	case c.Rest < 0:
+		return usage{errors.New("--rest: a time cannot be negative")}
+	}
+	var rest time.Duration
+	e, err := c.open(a, fmt.Sprintf("leak-%d", c.Prompts), func(s *matrix.Spec) error {
+		s.Prompts = c.Prompts
+		if c.Rest > 0 {
+			s.Rest = c.Rest
+		}
+		if s.Rest == 0 {
+			s.Rest = matrix.NewSpec().Rest
+		}
+		rest = s.Rest
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	e.ready.runner.Options.Between = rest
+	leaks := []lab.LeakReport{}
+	err = e.each(a, func(ctx context.Context, cell memtrix.PlannedCell) error {
+		t, err := e.bench.Try(ctx, cell, 0)
+		if err != nil {
+			return err
+		}
+		r, err := lab.Leak(t)
+		if err != nil {
+			return err
+		}
+		leaks = append(leaks, r)
+		for _, v := range r.Values() {
+			if err := e.keep(ctx, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(c.show(a, e, leaks), err, answered(err, leaks, func(r lab.LeakReport) bool { return len(r.Leaks) == 0 }))
+}
+
+func (c *leakCmd) show(a *app, e *experiment, leaks []lab.LeakReport) error {
+	if c.JSON {
+		return writeJSON(a, struct {
+			Session string           `json:"session"`
+			Spec    string           `json:"spec"`
+			Cells   []lab.LeakReport `json:"cells"`
+		}{e.ready.session.Name, e.ready.plan.Spec, leaks})
+	}
+	for i, r := range leaks {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := unlessUnread(writeLeak(a, r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeLeak(a *app, r lab.LeakReport) error {
+	name := cellName(memtrix.Cell{
+		Version: memtrix.Version{Name: r.Version}, Workflow: memtrix.Workflow{Name: r.Workflow}, Settings: r.Settings,
+		Hardware: memtrix.Hardware{Name: r.Hardware},
+	})
+	if r.Simulated {
+		name += "  SIMULATED: no measurement"
+	}
+	fmt.Fprintf(a.stdout, "%s  (%d prompts, trial %d, %s)\n", reports.OneLine(name), r.Prompts, r.Trial, r.Outcome)
+	for _, line := range r.Verdict {
+		fmt.Fprintln(a.stdout, "  "+reports.OneLine(line))
+	}
+	for _, line := range r.Keeps {
+		fmt.Fprintln(a.stdout, "  what keeps it: "+reports.OneLine(line))
+	}
+	table := reports.LeakTable{Prompts: r.Prompts}
+	for _, m := range r.Meters {
+		table.Rows = append(table.Rows, reports.LeakRow{
+			Meter: m.Meter, Verdict: string(m.Kind), Slope: m.Slope, Low: m.Low, High: m.High, From: m.From, Readings: m.Readings,
+		})
+	}
+	return table.Write(a.stdout)
+}
