@@ -10,8 +10,16 @@ type Workflow struct {
 	Source string `json:"source"`
 	// Hash is a hash of the graph's content; it is part of a cell's identity.
 	Hash string `json:"hash"`
-	// Graph maps node id to node.
+	// Graph maps node id to node. Of a workflow with UI it has the nodes without
+	// their inputs.
 	Graph map[string]GraphNode `json:"graph"`
+	// UI is the workflow as ComfyUI's front end saves it, where the file holds it
+	// so. Each version makes its own prompt of it when its server is up.
+	UI json.RawMessage `json:"ui,omitempty"`
+	// Changes and VaryPaths wait until then: inputs that the spec gives another
+	// value, and those that it wants varied.
+	Changes   []Change `json:"changes,omitempty"`
+	VaryPaths []string `json:"vary_paths,omitempty"`
 	// Vary lists the inputs that are changed before each prompt, so that
 	// nothing is served from the node cache.
 	Vary []Input `json:"vary,omitempty"`
@@ -39,6 +47,12 @@ type GraphMeta struct {
 	Registry   string `json:"cnr_id,omitempty"`
 	Repository string `json:"aux_id,omitempty"`
 	Release    string `json:"ver,omitempty"`
+}
+
+// Change is an input that gets another value ("5.steps").
+type Change struct {
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
 }
 
 // Input names one input of one node.

@@ -15,9 +15,9 @@ import (
 )
 
 // FindVary finds what to change between prompts so that each does its work
-// again. That is every seed (a literal whole number called seed, noise_seed or
-// something_seed, or the number behind a link to such an input). Loaders and
-// text encoders stay in the node cache, as they do for a person who presses Run
+// again. That is every seed: a literal whole number whose name is that of a seed
+// (seed, noise_seed, seed_2, variation seed ...), or the number behind a link to
+// such an input. Loaders and text encoders stay in the node cache, as they do for a person who presses Run
 // again.
 //
 // An output that depends on no seed would be served from the cache as a whole.
@@ -25,7 +25,18 @@ import (
 // there is neither, a warning says so; if nothing at all can be varied, both
 // results are empty.
 func FindVary(w memtrix.Workflow) ([]memtrix.Input, []string) {
+	return findVary(w, nil)
+}
+
+// findVary also takes inputs that the workflow itself lets change from prompt to
+// prompt, where they are whole numbers.
+func findVary(w memtrix.Workflow, more []memtrix.Input) ([]memtrix.Input, []string) {
 	vary := seeds(w.Graph)
+	for _, in := range more {
+		if _, ok := integer(w.Graph[in.Node].Inputs[in.Name]); ok && !slices.Contains(vary, in) {
+			vary = append(vary, in)
+		}
+	}
 	var warnings []string
 	for _, out := range OutputNodes(w) {
 		reach := ancestors(w.Graph, out)
@@ -69,8 +80,18 @@ func seeds(graph map[string]memtrix.GraphNode) []memtrix.Input {
 	return found
 }
 
+// isSeed tells a seed by its name, of which "seed" is the last word, or the one
+// before a number or a word for one.
 func isSeed(name string) bool {
-	return name == "seed" || strings.HasSuffix(name, "_seed")
+	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' })
+	if len(words) == 0 {
+		return false
+	}
+	last := len(words) - 1
+	if last > 0 && slices.Contains([]string{"num", "number", "value"}, words[last]) {
+		last--
+	}
+	return words[last] == "seed" || words[last] == "noiseseed" || words[last] == "randseed"
 }
 
 // onlyInteger finds the number of a node that exists to hold one, such as

@@ -1,76 +1,57 @@
 // Package workflows reads workflow files into memtrix.Workflow, finds what to
-// vary between prompts so that nothing comes from the node cache, and holds the
-// built-in workflows and the stand-in models that they load.
+// vary between prompts so that nothing is served from the node cache, and holds
+// the built-in workflows.
 //
-// Files are read in ComfyUI's API format. Everything else (UI format, images
-// and videos with a workflow in them) is recognised and refused with a message
-// that says what it is and what a person can do. The package knows no server:
-// whether a node class exists, or takes a value, is not decided here.
+// A file may be in ComfyUI's API format, in the format that its front end saves
+// (UI format), or a picture, video or sound that carries either (package
+// embedded). What is in UI format stays as it is until a server is there: each
+// version makes its own prompt of it, with its own node classes (Fit, package
+// convert). Everything else is recognised and refused with a message that says
+// what it is and what a person can do. The package knows no server beyond what
+// GET /object_info answers.
 package workflows
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"memtrix"
+	"memtrix/internal/pyjson"
+	"memtrix/workflows/convert"
 )
-
-// maxSize bounds a workflow file: API-format prompts have some 100 KB, and
-// ComfyUI itself refuses requests above 100 MB.
-const maxSize = 64 << 20
 
 // Load reads a workflow file. Its name is the file's without ending.
 func Load(path string) (memtrix.Workflow, error) {
-	info, err := os.Stat(path)
+	f, err := ReadFile(path)
 	if err != nil {
-		return memtrix.Workflow{}, fmt.Errorf("read workflow: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return memtrix.Workflow{}, fmt.Errorf("%s is not a file", path)
-	}
-	if info.Size() > maxSize {
-		return memtrix.Workflow{}, refuse(path, info.Size())
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return memtrix.Workflow{}, fmt.Errorf("read workflow: %w", err)
+		return memtrix.Workflow{}, err
 	}
 	base := filepath.Base(path)
-	return Decode(strings.TrimSuffix(base, filepath.Ext(base)), path, data)
+	return f.workflow(strings.TrimSuffix(base, filepath.Ext(base)), path)
 }
 
-// refuse says why a file is too large; a video or a model is named as such.
-func refuse(path string, size int64) error {
-	head := make([]byte, 64)
-	if f, err := os.Open(path); err == nil {
-		n, _ := f.Read(head)
-		f.Close()
-		if err := refuseMedia(path, head[:n]); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("%s has %d MiB; a workflow has less than %d MiB", path, size>>20, maxSize>>20)
-}
-
-// Decode reads a workflow in API format, also wrapped as {"prompt": {...}}.
-// source is where data came from, for messages and Workflow.Source. The inputs
-// to vary are found by FindVary. A workflow in UI format gives *UIFormatError.
+// Decode reads a workflow of any form, also wrapped as {"prompt": {...}}. source
+// is where data came from, for messages and Workflow.Source. The inputs to vary
+// are found by FindVary; those of a workflow in UI format only when it is fitted
+// to a server.
 func Decode(name, source string, data []byte) (memtrix.Workflow, error) {
-	if err := refuseMedia(source, data); err != nil {
-		return memtrix.Workflow{}, err
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	top, err := topLevel(source, data)
+	f, err := read(source, bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return memtrix.Workflow{}, err
 	}
-	graph, err := decodeGraph(source, top)
+	return f.workflow(name, source)
+}
+
+func (f File) workflow(name, source string) (memtrix.Workflow, error) {
+	if f.UI != nil {
+		return decodeUI(name, source, f.UI)
+	}
+	graph, err := decodeGraph(source, f.prompt)
 	if err != nil {
 		return memtrix.Workflow{}, err
 	}
@@ -82,36 +63,40 @@ func Decode(name, source string, data []byte) (memtrix.Workflow, error) {
 	return w, nil
 }
 
-// topLevel parses the text as far as the keys of its outermost object.
-func topLevel(source string, data []byte) (map[string]json.RawMessage, error) {
+// topLevel parses the text as far as the keys of its outermost object; ui is the
+// text of a workflow in UI format, which it may be or hold.
+func topLevel(source string, data []byte) (top map[string]json.RawMessage, ui []byte, err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, fmt.Errorf("%s is empty", source)
+		return nil, nil, fmt.Errorf("%s is empty", source)
 	}
 	if !utf8.Valid(data) {
-		return nil, fmt.Errorf("%s is neither UTF-8 text nor a known kind of file; a workflow is JSON", source)
+		return nil, nil, fmt.Errorf("%s is neither UTF-8 text nor a known kind of file; a workflow is JSON", source)
 	}
 	if !json.Valid(data) {
-		return nil, jsonError(source, data)
+		// The front end reads NaN as null; a server would not take it.
+		if clean := pyjson.Standard(data); json.Valid(clean) && convert.IsUI(clean) {
+			return nil, clean, nil
+		}
+		return nil, nil, jsonError(source, data)
 	}
-	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil || top == nil {
-		return nil, fmt.Errorf("%s is JSON, but no workflow: its outermost value is not an object", source)
+		return nil, nil, fmt.Errorf("%s is JSON, but no workflow: its outermost value is not an object", source)
 	}
 	if isUI(top) {
-		return nil, &UIFormatError{Source: source}
+		return nil, data, nil
 	}
 	inner, ok := object(top["prompt"])
 	if _, isNode := inner["class_type"]; ok && !isNode {
 		if isUI(inner) {
-			return nil, &UIFormatError{Source: source}
+			return nil, top["prompt"], nil
 		}
-		return inner, nil
+		return inner, nil, nil
 	}
 	// {"workflow": {...}} is what ComfyUI puts beside the prompt of an image.
 	if inner, ok := object(top["workflow"]); ok && isUI(inner) {
-		return nil, &UIFormatError{Source: source}
+		return nil, top["workflow"], nil
 	}
-	return top, nil
+	return top, nil, nil
 }
 
 func object(data json.RawMessage) (map[string]json.RawMessage, bool) {

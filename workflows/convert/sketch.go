@@ -19,7 +19,7 @@ func IsUI(data []byte) bool {
 }
 
 // Sketch gives the nodes that a workflow in UI format will send, by their ids,
-// with class and title but without inputs: as much as can be told without a
+// with class, title and pack but without inputs: as much as can be told without a
 // server.
 func Sketch(data []byte) (map[string]memtrix.GraphNode, error) {
 	tree, err := decode(data)
@@ -36,7 +36,12 @@ func Sketch(data []byte) (map[string]memtrix.GraphNode, error) {
 	}
 	nodes := make(map[string]memtrix.GraphNode, len(m.made))
 	for id, at := range m.made {
-		nodes[id] = memtrix.GraphNode{ClassType: at.n.typ, Inputs: map[string]json.RawMessage{}, Meta: &memtrix.GraphMeta{Title: at.n.title}}
+		nodes[id] = memtrix.GraphNode{ClassType: at.n.typ, Inputs: map[string]json.RawMessage{}, Meta: &memtrix.GraphMeta{
+			Title:      at.n.title,
+			Registry:   text(at.n.props["cnr_id"]),
+			Repository: text(at.n.props["aux_id"]),
+			Release:    text(at.n.props["ver"]),
+		}}
 	}
 	return nodes, nil
 }
