@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills cost night clean
+.PHONY: demo build test fmt vet staticcheck unit kills cost night abba clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -38,12 +38,18 @@ kills:
 # On a real card, with a busy program: MEMTRIX_GPU=1 MEMTRIX_BENCH_PID=PID make cost
 cost:
 	$(GO) test -count 1 -run 'TestGPU' -v ./recorders
-	$(GO) test -run xxx -bench 'EmptyLoop|Sampler|Source' -benchtime 100x ./recorders
+	$(GO) test -run xxx -bench 'EmptyLoop|Sampler|Source|Server' -benchtime 100x ./recorders
 	$(GO) test -run xxx -bench 'Trial' ./results
 
 # What a night of 60 trials takes: make night MEMTRIX_NIGHT=COPY-OF-RESULTS:...
 night:
 	$(GO) test -count 1 -run TestNight -v ./results
+
+# What the probe costs the server, or the recorders with SWITCH=recorders, measured in
+# one server until the interval is narrow: make abba COMFYUI=DIR [PYTHON=P] [WORKFLOW=sdxl]
+abba: build
+	./memtrix abba --comfyui "$(COMFYUI)" $(if $(PYTHON),--python "$(PYTHON)") $(if $(WORKFLOW),--workflow "$(WORKFLOW)") \
+	  --switch $(or $(SWITCH),probe) $(ARGS)
 
 clean:
 	rm -rf memtrix demo-results

@@ -62,6 +62,10 @@ const (
 	// other process has. Both are read seldom: they cost more than all others.
 	RAMTreePSS = "ram.tree.pss"
 	RAMTreeUSS = "ram.tree.uss"
+	// TreeProcesses is how many processes the tree has, TreeExits how many of it
+	// have ended.
+	TreeProcesses = "processes.tree"
+	TreeExits     = "exits.tree"
 	// DiskTreeRead is what the tree caused to be read from disks, bytes: weights
 	// that are streamed, or read again and again.
 	DiskTreeRead = "disk.tree.read"

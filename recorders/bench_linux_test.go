@@ -19,8 +19,9 @@ func testSources(pid int, card Card) (*tree, []namedSource) {
 	tr.root.Store(int64(pid))
 	all, _ := hostSources("/proc")
 	all = append(all,
+		namedSource{"tree.exits", tr.exits()}, namedSource{"tree.parts", tr.parts()},
 		namedSource{"tree", tr.memory()}, namedSource{"tree.counters", tr.counters()},
-		namedSource{"cgroup", tr.cgroup()}, namedSource{"maps", tr.maps()})
+		namedSource{"cgroup", tr.cgroup()}, namedSource{"cgroup.events", tr.cgroupEvents()}, namedSource{"maps", tr.maps()})
 	if card != nil {
 		var baseline atomic.Pointer[int64]
 		memory, _ := newCardMemory(card, &baseline)
@@ -115,6 +116,11 @@ func reportThreads(b *testing.B, s *Sampler) {
 		b.ReportMetric(float64(th.Missed), th.Name+"-missed")
 	}
 	b.ReportMetric(100*float64(own)/float64(s.now()), "%threads")
+	reportCosts(b, s)
+}
+
+// reportCosts logs what each source of a stopped sampler took.
+func reportCosts(b *testing.B, s *Sampler) {
 	for _, c := range s.Costs() {
 		if c.Reads > 0 {
 			b.Logf("%-16s %-8s %8d readings, %8v each, longest %8v, %.3f %% of a core", c.Source, c.Thread, c.Reads, c.Each, c.Longest, 100*c.CPU.Seconds()/s.now().Seconds())

@@ -19,8 +19,10 @@ import (
 // (https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html).
 type treeCgroup struct {
 	*tree
-	of     int    // the process whose group is open
-	groups []byte // its groups then, as the kernel told them
+	parts  groupParts
+	of     int      // the process whose group is open
+	which  procFile // tells its groups
+	groups []byte   // as of then
 	looked time.Duration
 	files  []cgroupFile
 	err    error
@@ -28,6 +30,18 @@ type treeCgroup struct {
 	read   time.Duration
 	text   [1024]byte
 }
+
+// groupParts is what is read of a group: what it holds, or what befell it.
+type groupParts struct {
+	meters []memtrix.Meter
+	first  int // the index of the first one
+	every  time.Duration
+}
+
+var (
+	groupMemory = groupParts{cgroupMeters[:cgroupLimit], 0, Slow}
+	groupEvents = groupParts{cgroupMeters[cgroupLimit:], cgroupLimit, Seldom}
+)
 
 // cgroupFile is an open file of the group and the meters in it.
 type cgroupFile struct {
@@ -45,9 +59,9 @@ type cgroupMeter struct {
 const (
 	cgroupCurrent = iota
 	cgroupPeak
-	cgroupLimit
 	cgroupSwap
 	cgroupSwapPeak
+	cgroupLimit // from here on groupEvents
 	cgroupSwapLimit
 	cgroupMax
 	cgroupOOM
@@ -57,9 +71,9 @@ const (
 var cgroupMeters = []memtrix.Meter{
 	bytesMeter(memtrix.CgroupMemoryCurrent, "memory.current (v1: memory.usage_in_bytes)"),
 	growing(bytesMeter(memtrix.CgroupMemoryPeak, "memory.peak (v1: memory.max_usage_in_bytes), since the group was made")),
-	bytesMeter(memtrix.CgroupMemoryLimit, "memory.max (v1: memory.limit_in_bytes), the smallest up to the root"),
 	bytesMeter(memtrix.CgroupSwapCurrent, "memory.swap.current (v1: memsw.usage less usage)"),
 	growing(bytesMeter(memtrix.CgroupSwapPeak, "memory.swap.peak, since the group was made")),
+	bytesMeter(memtrix.CgroupMemoryLimit, "memory.max (v1: memory.limit_in_bytes), the smallest up to the root"),
 	bytesMeter(memtrix.CgroupSwapLimit, "memory.swap.max, the smallest up to the root"),
 	countMeter(memtrix.CgroupEventsMax, "max of memory.events (v1: memory.failcnt)"),
 	countMeter(memtrix.CgroupEventsOOM, "oom of memory.events"),
@@ -72,16 +86,16 @@ func growing(m memtrix.Meter) memtrix.Meter {
 	return m
 }
 
-func (t *treeCgroup) Meters() []memtrix.Meter { return cgroupMeters }
+func (t *treeCgroup) Meters() []memtrix.Meter { return t.parts.meters }
 
-func (t *treeCgroup) Every() time.Duration { return Medium }
+func (t *treeCgroup) Every() time.Duration { return t.parts.every }
 
 func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 	pid := int(t.root.Load())
 	if pid == 0 {
 		return errNotStarted
 	}
-	if pid != t.of || t.moved(pid, now) {
+	if t.moved(pid, now) {
 		t.open(pid)
 	}
 	if t.err != nil {
@@ -106,7 +120,7 @@ func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 			case m.index == cgroupPeak:
 				t.rise(now, v, usage)
 			}
-			put(m.index, v)
+			put(m.index-t.parts.first, v)
 			n++
 		}
 	}
@@ -114,7 +128,7 @@ func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 		put(cgroupSwap, max(both-usage, 0))
 		n++
 	}
-	if n < len(cgroupMeters) {
+	if n < len(t.parts.meters) {
 		return errCgroupParts
 	}
 	return nil
@@ -123,11 +137,14 @@ func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 // moved reports whether the process was put into another group, looking once a
 // second.
 func (t *treeCgroup) moved(pid int, now time.Duration) bool {
+	if pid != t.of {
+		return true
+	}
 	if now < t.looked+Seldom {
 		return false
 	}
 	t.looked = now
-	text, err := os.ReadFile(procDir(t.proc, pid) + "/cgroup")
+	text, err := t.which.read(t.text[:])
 	// One that has ended is in none; its group's last readings still count.
 	return err == nil && !bytes.Equal(text, t.groups)
 }
@@ -158,38 +175,52 @@ const unlimited = 1 << 60
 func (t *treeCgroup) open(pid int) {
 	t.closeFiles()
 	t.of, t.err, t.peak = pid, nil, 0
-	text, err := os.ReadFile(procDir(t.proc, pid) + "/cgroup")
+	if t.which, t.err = openProc(procDir(t.proc, pid) + "/cgroup"); t.err != nil {
+		return
+	}
+	text, err := t.which.read(t.text[:])
 	if err != nil {
 		t.err = fmt.Errorf("control group of process %d: %w", pid, err)
 		return
 	}
-	mounts, err := os.ReadFile(t.proc + "/self/mountinfo")
+	t.groups = bytes.Clone(text)
+	dir, mount, version, err := t.group(text)
 	if err != nil {
-		t.err = fmt.Errorf("control groups: %w", err)
+		t.err = err
 		return
 	}
-	t.groups = text
-	dir, mount, version := findCgroup(string(text), string(mounts))
-	switch version {
-	case 1:
+	switch {
+	case version == 1 && t.parts.first == 0:
 		t.file(dir, "memory.usage_in_bytes", cgroupMeter{index: cgroupCurrent})
 		t.file(dir, "memory.max_usage_in_bytes", cgroupMeter{index: cgroupPeak})
 		t.file(dir, "memory.memsw.usage_in_bytes", cgroupMeter{index: memsw})
+	case version == 1:
 		t.file(dir, "memory.failcnt", cgroupMeter{index: cgroupMax})
 		t.file(dir, "memory.oom_control", cgroupMeter{cgroupOOMKill, "oom_kill"})
 		t.limit(dir, mount, "memory.limit_in_bytes", cgroupLimit)
-	case 2:
+	case version == 2 && t.parts.first == 0:
 		t.file(dir, "memory.current", cgroupMeter{index: cgroupCurrent})
 		t.file(dir, "memory.peak", cgroupMeter{index: cgroupPeak})
 		t.file(dir, "memory.swap.current", cgroupMeter{index: cgroupSwap})
 		t.file(dir, "memory.swap.peak", cgroupMeter{index: cgroupSwapPeak})
+	case version == 2:
 		t.file(dir, "memory.events", cgroupMeter{cgroupMax, "max"}, cgroupMeter{cgroupOOM, "oom"}, cgroupMeter{cgroupOOMKill, "oom_kill"})
 		t.limit(dir, mount, "memory.max", cgroupLimit)
 		t.limit(dir, mount, "memory.swap.max", cgroupSwapLimit)
 	}
-	if len(t.files) == 0 {
+	if version == 0 || len(t.files) == 0 && t.parts.first == 0 {
 		t.err = errNoCgroup
 	}
+}
+
+// group finds the folder of a group that a process's file tells.
+func (t *tree) group(groups []byte) (dir, mount string, version int, err error) {
+	mounts, err := os.ReadFile(t.proc + "/self/mountinfo")
+	if err != nil {
+		return "", "", 0, fmt.Errorf("control groups: %w", err)
+	}
+	dir, mount, version = findCgroup(string(groups), string(mounts))
+	return dir, mount, version, nil
 }
 
 func (t *treeCgroup) file(dir, name string, meters ...cgroupMeter) {
@@ -289,6 +320,10 @@ func (t *treeCgroup) closeFiles() {
 		f.close()
 	}
 	t.files = nil
+	if t.of != 0 {
+		t.which.close()
+		t.of = 0
+	}
 }
 
 func (t *treeCgroup) Close() error {

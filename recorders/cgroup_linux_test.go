@@ -1,10 +1,14 @@
 package recorders
 
 import (
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
+	"time"
 
 	"memtrix"
 )
@@ -55,11 +59,15 @@ func group(t *testing.T, mountinfo, cgroup string, files map[string]string) (map
 	}
 	tr := newTree(root + "/proc")
 	tr.root.Store(7)
-	src := tr.cgroup().(*treeCgroup)
-	t.Cleanup(func() { src.Close() })
-	got, err := readOnce(src)
-	if err != errCgroupParts && err != errNoCgroup && err != nil {
-		t.Fatal(err)
+	src, events := tr.cgroup().(*treeCgroup), tr.cgroupEvents()
+	t.Cleanup(func() { src.Close(); events.Close() })
+	got := map[string]int64{}
+	for _, s := range []Source{src, events} {
+		values, err := readOnce(s)
+		if err != errCgroupParts && err != errNoCgroup && err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(got, values)
 	}
 	return got, src, root
 }
@@ -132,5 +140,34 @@ func TestCgroupNone(t *testing.T) {
 	}
 	if got, _, _ := group(t, "tmpfs tmpfs rw", "0::/\n", nil); len(got) != 0 {
 		t.Errorf("no control group, and %v", got)
+	}
+}
+
+// The peaks of a group are cut at boundaries; where they cannot be set back they
+// say nothing about a stretch.
+func TestGroupPeaksOfStretches(t *testing.T) {
+	tr := newTree(fixtures)
+	value, shut, refuse := int64(0), 0, error(nil)
+	tr.asked = true
+	tr.spanPeaks = []spanPeak{{
+		meter: memtrix.CgroupMemoryCurrent,
+		read:  func() (int64, error) { return value, nil },
+		reset: func() error { return refuse },
+		close: func() { shut++ },
+	}}
+	for i, v := range []int64{900, 500, 700} {
+		value = v
+		tr.groupPeaks(time.Duration(i+1) * time.Second)
+	}
+	refuse = errors.New("no")
+	tr.groupPeaks(4 * time.Second)
+	tr.groupPeaks(5 * time.Second)
+	want := []KernelPeak{
+		{memtrix.CgroupMemoryCurrent, 1 * time.Second, 2 * time.Second, 500},
+		{memtrix.CgroupMemoryCurrent, 2 * time.Second, 3 * time.Second, 700},
+		{memtrix.CgroupMemoryCurrent, 3 * time.Second, 4 * time.Second, 700},
+	}
+	if got := tr.marks.all(); !slices.Equal(got, want) || shut != 1 {
+		t.Errorf("want %v\ngot  %v, closed %d times", want, got, shut)
 	}
 }

@@ -78,9 +78,16 @@ func child() {
 				})
 			}
 			running.Wait()
+		case "brief": // a child that holds MiB and ends
+			c := self()
+			c.Stdin = strings.NewReader("hold " + words[1] + " 5\n")
+			c.Run()
 		case "sleep":
 			time.Sleep(20 * time.Second)
 			os.Exit(0)
+		case "serve":
+			go serve(words[1] == "busy")
+			eventuallyHolds(serverMiB << 20)
 		case "zombie":
 			c := exec.Command("/bin/true")
 			c.Start()
@@ -93,6 +100,15 @@ func self() *exec.Cmd {
 	c := exec.Command("/proc/self/exe")
 	c.Env = append(os.Environ(), "RECORDERS_CHILD=1")
 	return c
+}
+
+// eventuallyHolds waits until so much is resident.
+func eventuallyHolds(bytes int64) {
+	for rss := int64(0); rss < bytes; time.Sleep(20 * time.Millisecond) {
+		text, _ := os.ReadFile("/proc/self/status")
+		rss = parseStatus(text).rss
+	}
+	time.Sleep(200 * time.Millisecond)
 }
 
 func touch(mib int) []byte {
@@ -108,13 +124,13 @@ func touch(mib int) []byte {
 
 // puppet is a child under control.
 type puppet struct {
-	t   *testing.T
+	t   testing.TB
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
 }
 
-func startPuppet(t *testing.T) *puppet {
+func startPuppet(t testing.TB) *puppet {
 	t.Helper()
 	cmd := self()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -279,7 +295,7 @@ func TestTreeOfOrphans(t *testing.T) {
 	q := newTree("/proc")
 	q.root.Store(int64(p.pid()))
 	q.scan.reset(p.pid())
-	found, _ := q.scan.newcomers()
+	found := q.scan.newcomers(0)
 	if len(found) != 1 {
 		t.Fatalf("want the orphan of group %d, got %v", p.pid(), found)
 	}
@@ -294,21 +310,21 @@ func TestTreeWithZombie(t *testing.T) {
 	p := startPuppet(t)
 	tr := newTree("/proc")
 	tr.root.Store(int64(p.pid()))
-	memory := tr.memory()
-	defer memory.Close()
+	memory, parts := tr.memory(), tr.parts()
+	defer parts.Close()
 	p.do("zombie")
 	eventually(t, "the zombie", func() bool {
-		tr.scanned = -Medium // now
-		readOnce(memory)
+		readOnce(parts)
 		return len(tr.procs) == 2
 	})
 	eventually(t, "its end", func() bool {
 		text, _ := os.ReadFile(procDir("/proc", tr.procs[1].pid) + "/stat")
 		return strings.Contains(string(text), ") Z ")
 	})
-	got, err := readOnce(memory)
-	if err != nil || len(got) != len(treeMeters) {
-		t.Errorf("want all meters, got %v, %v", got, err)
+	for _, src := range []Source{parts, memory} {
+		if got, err := readOnce(src); err != nil || len(got) != len(src.Meters()) {
+			t.Errorf("want all meters, got %v, %v", got, err)
+		}
 	}
 }
 
@@ -333,7 +349,7 @@ func TestShortSpikeInAChild(t *testing.T) {
 			peak = k
 		}
 	}
-	if low, high := base+300<<20, base+340<<20; peak.Value < low || peak.Value > high {
+	if low, high := base+298<<20, base+340<<20; peak.Value < low || peak.Value > high {
 		t.Errorf("peak: want %d to %d, got %+v", low, high, peak)
 	}
 }
@@ -344,8 +360,14 @@ func TestBurstOfChildren(t *testing.T) {
 	p := startPuppet(t)
 	s := Start(Config{PID: p.pid(), Env: noCard})
 	defer s.Stop()
+	eventually(t, "a first look", func() bool { return s.Now()[memtrix.TreeProcesses] == 1 })
+	files := openFiles(t)
 	p.do("burst 200")
 	eventually(t, "their end", func() bool { return len(*s.tree.members.Load()) == 1 })
+	eventually(t, "the end of their files", func() bool { return openFiles(t) <= files })
+	if _, absent := reasons(s)[memtrix.TreeExits]; !absent {
+		eventually(t, "the end of each", func() bool { return s.Now()[memtrix.TreeExits] >= 200 })
+	}
 	p.do("keep 100")
 	eventually(t, "what came after", func() bool { return s.Now()[memtrix.RAMTreeRSS] > 100<<20 })
 	most := 0
@@ -360,5 +382,74 @@ func TestBurstOfChildren(t *testing.T) {
 	}
 	if w := s.Warnings(); len(w) != 0 {
 		t.Errorf("children that end are no reason to warn: %q", w)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// A child that begins and ends between two looks is in the tree's peak where the
+// kernel tells of ends.
+func TestBriefChild(t *testing.T) {
+	p := startPuppet(t)
+	s := Start(Config{PID: p.pid(), Env: noCard})
+	defer s.Stop()
+	eventually(t, "a first look", func() bool { return s.Now()[memtrix.TreeProcesses] == 1 })
+	if why, absent := reasons(s)[memtrix.TreeExits]; absent {
+		t.Skip(why)
+	}
+	base := s.Now()[memtrix.RAMTreeRSS]
+	p.do("brief 150")
+	eventually(t, "its end", func() bool { return s.Now()[memtrix.TreeExits] > 0 })
+	all := s.Stop()
+	peak, _ := PeakIn(find(t, all, memtrix.RAMTreeRSS), 0, time.Hour)
+	for _, k := range KernelPeaksIn(s.KernelPeaks(), 0, time.Hour) {
+		if k.Meter == memtrix.RAMTreeRSS && k.Value > peak.Value {
+			peak = k
+		}
+	}
+	if low, high := base+150<<20, base+200<<20; peak.Value < low || peak.Value > high {
+		t.Errorf("peak: want %d to %d, got %+v", low, high, peak)
+	}
+}
+
+// Peaks of a stretch are its own: of the first process, and of a child.
+func TestBoundary(t *testing.T) {
+	epoch := time.Now()
+	p := startPuppet(t)
+	s := Start(Config{Epoch: epoch, PID: p.pid(), Env: noCard})
+	defer s.Stop()
+	p.do("fork")
+	eventually(t, "the child", func() bool { return s.Now()[memtrix.TreeProcesses] == 2 })
+	at := func() time.Duration { return time.Since(epoch) }
+	if _, err := s.Boundary(at()); err != nil {
+		t.Skip(err)
+	}
+	var bounds []time.Duration
+	for _, order := range []string{"hold 200 2", "hold 20 2", "hold 100 2"} {
+		bounds = append(bounds, at())
+		p.do(order) // the child does it
+		if _, err := s.Boundary(at()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bounds = append(bounds, at())
+	rss := find(t, s.Stop(), memtrix.RAMTreeRSS)
+	for i, mib := range []int64{200, 20, 100} {
+		peak, _ := PeakIn(rss, bounds[i], bounds[i+1])
+		for _, k := range KernelPeaksIn(s.KernelPeaks(), bounds[i], bounds[i+1]) {
+			if k.Meter == memtrix.RAMTreeRSS && k.Value > peak.Value {
+				peak = k
+			}
+		}
+		if peak.Value < mib<<20 || peak.Value > (mib+60)<<20 {
+			t.Errorf("stretch of %d MiB: got %+v", mib, peak)
+		}
 	}
 }

@@ -6,7 +6,8 @@
 // One family of meters is a Source and has a file of its own per operating
 // system. A Sampler reads them on one clock (the time since the trial's epoch) and
 // on several threads, so that one that blocks holds up no other: the cards' memory,
-// at up to 1 kHz (in C, see watch.go); processes and host at 100 Hz and slower; what can
+// at up to 1 kHz (in C, see watch.go); resident memory at
+// 50 Hz, the list of processes at 10 Hz, all else of the kernel more slowly; what can
 // block in the card's driver; and what walks through page tables. Each source has
 // its own rate, and the dear ones slow themselves down. Every meter is kept as a
 // series of changes. What reading takes is a meter, too (cost.SOURCE).

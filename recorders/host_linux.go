@@ -62,7 +62,7 @@ var errMeminfo = errors.New("this kernel's /proc/meminfo does not tell it")
 
 func (h *host) Meters() []memtrix.Meter { return hostMeters }
 
-func (h *host) Every() time.Duration { return Medium }
+func (h *host) Every() time.Duration { return Slow }
 
 func (h *host) Read(_ time.Duration, put func(int, int64)) error {
 	text, err := h.file.read(h.buf)

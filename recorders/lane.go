@@ -2,6 +2,7 @@ package recorders
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,9 @@ type lane struct {
 	stopping *atomic.Bool
 	stop     <-chan struct{} // closed after stopping is set
 
+	mu   sync.Mutex    // held while sources are read
+	last time.Duration // of the newest reading
+
 	ticks, missed atomic.Int64
 	lost          atomic.Int64 // changes for which there was no room
 	cpu           atomic.Int64 // of the thread, as last looked at
@@ -52,10 +56,26 @@ func (l *lane) run() {
 			l.missed.Add(int64(skip))
 			next += skip * l.interval
 		}
+		if l.slow() {
+			next = l.idle(next)
+		}
 		l.wait(next)
 	}
 	// What blocks or is dear is not worth keeping the trial waiting.
 	l.tick(l.name == laneCard || l.name == laneProcess)
+}
+
+// idle gives the first tick at which anything is due: to wake up costs more than
+// most readings do.
+func (l *lane) idle(next time.Duration) time.Duration {
+	first := l.slots[0].due
+	for _, sl := range l.slots {
+		first = min(first, sl.due)
+	}
+	if first <= next {
+		return next
+	}
+	return next + (first-next+l.interval-1)/l.interval*l.interval
 }
 
 // maxSleep bounds how long Stop waits for a fast thread under a long interval.
@@ -87,6 +107,8 @@ const sharedMoment = 200 * time.Microsecond
 
 // tick reads the sources that are due, or all of them.
 func (l *lane) tick(all bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	at := l.now()
 	for _, sl := range l.slots {
 		// The clock is read for each source: one before may have blocked.
@@ -98,6 +120,7 @@ func (l *lane) tick(all bool) {
 		}
 		if all || now >= sl.due {
 			sl.read(now)
+			l.last = now
 		}
 	}
 	l.ticks.Add(1)

@@ -15,8 +15,8 @@ import (
 // treeMaps are the tree's memory without double counting, from
 // /proc/PID/smaps_rollup (Linux 4.14). The kernel walks through all page tables
 // for it, so it has a thread of its own, is read once a second at most and takes
-// at most one part in share of the time, and is left out once a reading would
-// take longer than tooDear.
+// at most one part in 2 x share of the time (but is read every other minute), and is
+// left out once a reading would take longer than tooDear.
 type treeMaps struct {
 	*tree
 	cost time.Duration // processor time of the last reading
@@ -38,7 +38,7 @@ func (t *treeMaps) Meters() []memtrix.Meter {
 	}
 }
 
-func (t *treeMaps) Every() time.Duration { return affordable(t.cost, Seldom, time.Minute) }
+func (t *treeMaps) Every() time.Duration { return affordable(2*t.cost, Seldom, 2*time.Minute) }
 
 func (t *treeMaps) Read(_ time.Duration, put func(int, int64)) error {
 	if t.off != nil {

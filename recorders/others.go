@@ -37,14 +37,26 @@ func newTree(string) *tree { return &tree{} }
 
 func (t *tree) memory() Source {
 	return missingHere{
-		memtrix.RAMTreeRSS, memtrix.RAMProcessRSS, memtrix.RAMTreeAnon, memtrix.RAMTreeFile,
-		memtrix.RAMTreeShmem, memtrix.SwapTreeUsed,
+		memtrix.RAMTreeRSS, memtrix.RAMProcessRSS, memtrix.RAMTreeAnon,
 	}
 }
+
+func (t *tree) parts() Source {
+	return missingHere{memtrix.RAMTreeFile, memtrix.RAMTreeShmem, memtrix.SwapTreeUsed, memtrix.TreeProcesses}
+}
+
+func (t *tree) exits() Source { return missingHere{memtrix.TreeExits} }
 
 func (t *tree) counters() Source { return missingHere{memtrix.FaultsTreeMajor, memtrix.DiskTreeRead} }
 
 func (t *tree) cgroup() Source { return missingHere{memtrix.CgroupMemoryCurrent} }
+
+func (t *tree) cgroupEvents() Source { return missingHere{memtrix.CgroupMemoryLimit} }
+
+// boundary has nothing to do here.
+func (t *tree) boundary(time.Duration) (int64, error) {
+	return 0, fmt.Errorf("kernel peaks: %w on %s", errors.ErrUnsupported, runtime.GOOS)
+}
 
 func (t *tree) maps() Source { return missingHere{memtrix.RAMTreePSS, memtrix.RAMTreeUSS} }
 

@@ -3,6 +3,7 @@ package recorders
 import (
 	"encoding/binary"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,14 +14,20 @@ import (
 // (One that within a tenth of a second leaves its parent, its group and its
 // session is not.)
 //
-// Each process is looked at once, when it is new; and the list of processes is
-// read only when the kernel has given out a number since the last time. So a
-// scan of a quiet machine costs one read.
+// Each process is looked at once, when it is new: a scan of a quiet machine costs
+// one read, that of the number that the kernel gave out last. Numbers that were
+// given out since the scan before are looked up one by one; only where those are
+// many is the list of all processes read.
 type scanner struct {
 	proc    string
 	dir     procFile
 	loadavg procFile
-	lastPID int64 // as of the last scan, -1 for none
+	at      time.Duration // of the last scan
+	lastPID int64         // as of then, -1 for none
+	before  int64         // lastPID of the scan before
+	listed  time.Duration // when all processes were last listed
+	absent  []int         // numbers given out to processes that could not be seen yet
+	root    int
 	round   uint32
 	known   map[int]uint32 // every process seen: the round it was last seen in
 	ours    map[int]bool   // members, also ended ones: their children and groups may live
@@ -57,7 +64,7 @@ func (s *scanner) isProcfs() bool {
 
 // reset starts over with another first process.
 func (s *scanner) reset(root int) {
-	s.lastPID = -1
+	s.lastPID, s.root, s.absent = -1, root, nil
 	s.known = map[int]uint32{root: s.round}
 	s.ours = map[int]bool{root: true}
 }
@@ -67,15 +74,30 @@ func (s *scanner) close() {
 	s.loadavg.close()
 }
 
-// newcomers gives the processes that joined the tree since the last call, and
-// whether it had to look. The result is good until the next call.
-func (s *scanner) newcomers() (found []int, looked bool) {
-	s.found = s.found[:0]
-	if !s.moved() {
-		return nil, false
+// Bounds of looking processes up by number: how many, and how long until all are
+// listed again to forget those that have ended.
+const (
+	mostNew   = 200
+	listAgain = 10 * time.Second
+)
+
+// newcomers gives the processes that joined the tree since the last call. The
+// result is good until the next call.
+func (s *scanner) newcomers(now time.Duration) []int {
+	s.found, s.fresh = s.found[:0], s.fresh[:0]
+	s.before = s.lastPID
+	if !s.moved() && len(s.absent) == 0 {
+		return nil
 	}
+	fresh := s.lastPID - s.before
+	if s.before > 0 && s.lastPID > 0 && fresh >= 0 && fresh <= mostNew && now < s.listed+listAgain {
+		s.lookUp()
+		s.adopt()
+		return s.found
+	}
+	s.listed = now
 	s.round++
-	s.fresh = s.fresh[:0]
+	s.absent = s.absent[:0]
 	s.list()
 	for pid, round := range s.known {
 		if round != s.round {
@@ -83,7 +105,22 @@ func (s *scanner) newcomers() (found []int, looked bool) {
 		}
 	}
 	s.adopt()
-	return s.found, true
+	return s.found
+}
+
+// lookUp looks at the numbers that were given out since the scan before. One of a
+// process that is still being made is not there yet, and is looked up once more.
+func (s *scanner) lookUp() {
+	again := len(s.absent)
+	for _, pid := range s.absent {
+		s.look(pid)
+	}
+	for pid := s.before + 1; pid <= s.lastPID; pid++ {
+		if !s.look(int(pid)) {
+			s.absent = append(s.absent, int(pid))
+		}
+	}
+	s.absent = append(s.absent[:0], s.absent[again:]...)
 }
 
 // moved reports whether a process may have been made since the last call, by
@@ -161,25 +198,50 @@ func parsePID(name []byte) (int, bool) {
 func (s *scanner) see(pid int) {
 	_, known := s.known[pid]
 	s.known[pid] = s.round
-	if known {
-		return
+	if !known {
+		s.look(pid)
+	}
+}
+
+// look reads who a process belongs to. It gives false where there is none.
+func (s *scanner) look(pid int) bool {
+	if pid == os.Getpid() {
+		return true // the recorder is not part of what it records
+	}
+	if s.ours[pid] && pid == s.root {
+		return true
 	}
 	delete(s.ours, pid) // the number of a member that ended, used again
-	if pid == os.Getpid() {
-		return // the recorder is not part of what it records
-	}
 	f, err := openProc(procDir(s.proc, pid) + "/stat")
 	if err != nil {
-		return
+		return false
 	}
 	defer f.close()
 	text, err := f.read(s.buf)
 	if err != nil {
-		return
+		return false
 	}
+	s.known[pid] = s.round
 	if st, ok := parseStat(text); ok {
 		s.fresh = append(s.fresh, newProcess{pid, st})
 	}
+	return true
+}
+
+// leads reports whether a number is a process's and not that of a further thread,
+// which can be looked up as well.
+func (s *scanner) leads(pid int) bool {
+	f, err := openProc(procDir(s.proc, pid) + "/status")
+	if err != nil {
+		return false
+	}
+	defer f.close()
+	text, err := f.read(s.buf)
+	if err != nil {
+		return false
+	}
+	leader, ok := findNumber(text, "Tgid")
+	return ok && leader == int64(pid)
 }
 
 // adopt takes from the new processes those that belong, until none is left whose
@@ -191,9 +253,12 @@ func (s *scanner) adopt() {
 			if p.pid == 0 || !(s.ours[p.parent] || s.ours[p.group] || s.ours[p.session]) {
 				continue
 			}
+			s.fresh[i].pid = 0
+			if !s.leads(p.pid) {
+				continue
+			}
 			s.ours[p.pid] = true
 			s.found = append(s.found, p.pid)
-			s.fresh[i].pid = 0
 			again = true
 		}
 	}

@@ -2,7 +2,6 @@ package recorders
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -11,24 +10,28 @@ import (
 )
 
 // tree is a process with all that it started. Its members are found by scan
-// (procscan_linux.go) ten times a second, and sooner where a scan is cheap, so a
-// child that lives shorter than that can be missed; the first process is there at
-// once. It belongs to one thread but for root and what asks members.
+// (procscan_linux.go) ten times a second; the first process is there at once. A
+// child that lives shorter is missed by that, but not by what tells of ends
+// (exits_linux.go).
 type tree struct {
 	proc string       // "/proc"
 	root atomic.Int64 // PID of the first process, 0 before it is known
-	scan scanner
 	// members are the processes as of the last change, for other threads.
 	members atomic.Pointer[[]int]
 	marks   marks
 
-	procs   []member
-	scanned time.Duration // when scan was last done, from far below 0
-	first   bool          // nothing was scanned yet: who is found was there before
-	cost    time.Duration // of a scan that found the list of processes moved
-	forced  time.Duration // when every member was last read in full
-	rooted  int           // the root that procs belong to
-	lost    error         // why it could not be followed, if so
+	// What follows belongs to who has the lock of the thread that reads processes.
+	scan   scanner
+	procs  []member
+	first  bool  // nothing was scanned yet: who is found was there before
+	rooted int   // the root that procs belong to
+	lost   error // why it could not be followed, if so
+	// The sum of resident memory in the newest reading; when every status was last
+	// read; and the largest since then.
+	sum, whole, most int64
+	fixed            error // why peaks may not be set back here
+	spanPeaks        []spanPeak
+	asked            bool // for spanPeaks
 	// Of members that have ended: sums must not fall.
 	faultsGone, readGone int64
 	buf                  []byte
@@ -38,14 +41,16 @@ type tree struct {
 type member struct {
 	pid                     int
 	statm, status, stat, io procFile
-	// The memory as last read, from status, when statm held this text.
+	resident, shared        int64 // bytes, as of the newest statm
+	most                    int64 // the largest resident since status was read
+	gone                    bool  // it has ended
+	// The memory as last read from status.
 	memory       statusMemory
-	full         bool          // status was read in this reading
-	read         time.Duration // when it was read before; before that, not yet born
+	known        bool          // it was read
+	before       int64         // resident memory in that reading
+	read         time.Duration // when that was; before the first time, not yet born
 	old          bool          // it was there before the recording, and not read yet
-	before       int64         // resident memory in the reading before
 	mark         int64         // the kernel's peak in that reading
-	text         []byte
 	faults, disk int64
 }
 
@@ -53,11 +58,15 @@ func newTree(proc string) *tree {
 	return &tree{proc: proc, buf: make([]byte, 16<<10), scan: newScanner(proc)}
 }
 
-// memory, counters, cgroup and maps are the sources of a tree.
-func (t *tree) memory() Source   { return &treeMemory{tree: t} }
-func (t *tree) counters() Source { return &treeCounters{t} }
-func (t *tree) cgroup() Source   { return &treeCgroup{tree: t} }
-func (t *tree) maps() Source     { return &treeMaps{tree: t} }
+// The sources of a tree. Those of its members want to be read in this order: an
+// end is told before the process is found missing.
+func (t *tree) exits() Source        { return newExits(t) }
+func (t *tree) parts() Source        { return &treeParts{tree: t} }
+func (t *tree) memory() Source       { return &treeMemory{tree: t} }
+func (t *tree) counters() Source     { return &treeCounters{t} }
+func (t *tree) cgroup() Source       { return &treeCgroup{tree: t, parts: groupMemory} }
+func (t *tree) cgroupEvents() Source { return &treeCgroup{tree: t, parts: groupEvents} }
+func (t *tree) maps() Source         { return &treeMaps{tree: t} }
 
 // follow makes sure that the first process is among the members.
 func (t *tree) follow() error {
@@ -69,7 +78,7 @@ func (t *tree) follow() error {
 		return t.lost
 	}
 	t.clear()
-	t.rooted, t.lost, t.scanned, t.first = pid, nil, math.MinInt64/2, true
+	t.rooted, t.lost, t.first = pid, nil, true
 	t.scan.reset(pid)
 	if err := t.join(pid); err != nil {
 		t.lost = fmt.Errorf("process %d cannot be followed: %w", pid, err)
@@ -92,7 +101,7 @@ func (t *tree) join(pid int) error {
 	}
 	statm, _ := openProc(dir + "/statm") // without it status is read every time
 	io, _ := openProc(dir + "/io")       // other people's may not be read
-	t.procs = append(t.procs, member{pid: pid, statm: statm, status: status, stat: stat, io: io, read: t.scanned, old: t.first})
+	t.procs = append(t.procs, member{pid: pid, statm: statm, status: status, stat: stat, io: io, read: t.scan.at, old: t.first})
 	return nil
 }
 
@@ -122,27 +131,22 @@ func (t *tree) clear() {
 		t.drop(len(t.procs) - 1)
 	}
 	t.faultsGone, t.readGone = 0, 0
+	for _, p := range t.spanPeaks {
+		p.close()
+	}
+	t.spanPeaks, t.asked, t.fixed = nil, false, nil
 }
 
-// grow takes in new members: at every reading while a scan takes at most one
-// part in share of the time, at least ten times a second.
+// grow takes in new members.
 func (t *tree) grow(now time.Duration) {
-	if now < t.scanned+min(share*t.cost, Medium) {
-		return
-	}
-	start := time.Now()
-	found, moved := t.scan.newcomers()
+	found := t.scan.newcomers(now)
 	for _, pid := range found {
 		t.join(pid) // one that has ended again is of no matter
 	}
 	if len(found) > 0 {
 		t.publish()
 	}
-	t.first = false
-	if moved {
-		t.cost = time.Since(start)
-	}
-	t.scanned = now
+	t.first, t.scan.at = false, now
 }
 
 // holds reports whether a process is of the tree.

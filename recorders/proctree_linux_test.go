@@ -3,6 +3,7 @@ package recorders
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -26,12 +27,17 @@ func readOnce(s Source) (map[string]int64, error) {
 func TestTreeSums(t *testing.T) {
 	tr := newTree(fixtures)
 	tr.root.Store(100)
-	memory := tr.memory()
-	defer memory.Close()
-	got, err := readOnce(memory) // finds the members
+	parts := tr.parts() // finds the members
+	defer parts.Close()
+	got, err := readOnce(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	memory, err := readOnce(tr.memory())
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(got, memory)
 	faults, err := readOnce(tr.counters())
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +57,13 @@ func TestTreeSums(t *testing.T) {
 		t.Errorf("members: want %v, got %v", want, pids)
 	}
 	want := map[string]int64{
-		memtrix.RAMTreeRSS:    (2048000 + 1000 + 100 + 10 + 20) << 10,
+		memtrix.RAMTreeRSS:    (2048000 + 1000 + 100 + 12 + 20) << 10,
 		memtrix.RAMProcessRSS: 2048000 << 10,
-		memtrix.RAMTreeAnon:   (1024000 + 600 + 60 + 10 + 20) << 10,
+		memtrix.RAMTreeAnon:   (1024000 + 600 + 60 + 12 + 20) << 10,
 		memtrix.RAMTreeFile:   (1000000 + 300 + 40) << 10,
 		memtrix.RAMTreeShmem:  (24000 + 100) << 10,
 		memtrix.SwapTreeUsed:  (8 + 4) << 10,
+		memtrix.TreeProcesses: 6,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("sums:\nwant %v\ngot  %v", want, got)
@@ -67,13 +74,17 @@ func TestTreeSums(t *testing.T) {
 func TestTreeAbsentParts(t *testing.T) {
 	tr := newTree(fixtures)
 	tr.root.Store(300)
-	src := tr.memory()
-	defer src.Close()
-	got, err := readOnce(src)
-	if !errors.Is(err, errNoParts) {
-		t.Errorf("want %v, got %v", errNoParts, err)
+	got := map[string]int64{}
+	parts := tr.parts()
+	defer parts.Close()
+	for _, src := range []Source{parts, tr.memory()} {
+		values, err := readOnce(src)
+		if !errors.Is(err, errNoParts) {
+			t.Errorf("want %v, got %v", errNoParts, err)
+		}
+		maps.Copy(got, values)
 	}
-	want := map[string]int64{memtrix.RAMTreeRSS: 4000 << 10, memtrix.RAMProcessRSS: 4000 << 10}
+	want := map[string]int64{memtrix.RAMTreeRSS: 4000 << 10, memtrix.RAMProcessRSS: 4000 << 10, memtrix.TreeProcesses: 1}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
@@ -98,7 +109,7 @@ func TestTreeWithoutProcess(t *testing.T) {
 		tr := newTree(fixtures)
 		tr.root.Store(int64(tc.pid))
 		for range 2 { // the second reading must not turn it into zeros
-			for _, src := range []Source{tr.memory(), tr.counters()} {
+			for _, src := range []Source{tr.memory(), tr.parts(), tr.counters()} {
 				got, err := readOnce(src)
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%d: want error with %q, got %v", tc.pid, tc.want, err)

@@ -15,7 +15,7 @@ import (
 type Config struct {
 	// Epoch is the zero of the trial's clock.
 	Epoch time.Time
-	// Interval at which processes are read; 0 means Fast (10 ms), and more than a
+	// Interval at which processes are read; 0 means Fast (20 ms), and more than a
 	// second means a second.
 	Interval time.Duration
 	// CardInterval is that of the cards' memory; 0 means FastCard (1 ms), or
@@ -52,6 +52,8 @@ type Sampler struct {
 	tree     *tree
 	baseline atomic.Pointer[int64]
 	lanes    []*lane
+	process  *lane // reads the tree
+	memory   *slot // the tree's
 	slots    []*slot
 	meters   []*meterState
 	missing  []Absence     // known at the start
@@ -98,7 +100,10 @@ func (s *Sampler) start(l *lane) {
 
 func (s *Sampler) open(cfg Config) {
 	process := s.lane(laneProcess, cfg.Interval)
-	s.add(process, "tree", s.tree.memory())
+	s.process = process
+	s.add(process, "tree.exits", s.tree.exits())
+	s.add(process, "tree.parts", s.tree.parts())
+	s.memory = s.add(process, "tree", s.tree.memory())
 	s.add(process, "tree.counters", s.tree.counters())
 	sources, missing := hostSources(procRoot(cfg.Proc))
 	for _, src := range sources {
@@ -106,6 +111,7 @@ func (s *Sampler) open(cfg Config) {
 	}
 	s.missing = append(s.missing, missing...)
 	s.add(process, "cgroup", s.tree.cgroup())
+	s.add(process, "cgroup.events", s.tree.cgroupEvents())
 	s.openCards(cfg, process)
 	s.add(s.lane(laneMaps, Seldom), "maps", s.tree.maps())
 	for _, src := range cfg.More {
@@ -166,11 +172,12 @@ func (s *Sampler) firstCard(cfg Config) (Card, error) {
 	return card, nil
 }
 
-func (s *Sampler) add(l *lane, name string, src Source) {
+func (s *Sampler) add(l *lane, name string, src Source) *slot {
 	sl := newSlot(l, name, src)
 	l.slots = append(l.slots, sl)
 	s.slots = append(s.slots, sl)
 	s.meters = append(s.meters, sl.meters...)
+	return sl
 }
 
 // SetPID names the first process of the tree, for a sampler that was started
@@ -203,6 +210,8 @@ func (s *Sampler) Stop() []memtrix.Series {
 			}
 		}
 		s.running.Wait()
+		s.process.mu.Lock() // of Boundary
+		defer s.process.mu.Unlock()
 		for _, l := range s.lanes {
 			l.close()
 		}

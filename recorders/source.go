@@ -11,7 +11,8 @@ import (
 // Config.CardInterval and Config.Interval.
 const (
 	FastCard = time.Millisecond
-	Fast     = 10 * time.Millisecond
+	CalmCard = 10 * time.Millisecond // a card's, while nothing works
+	Fast     = 20 * time.Millisecond
 	Medium   = 100 * time.Millisecond
 	Slow     = 250 * time.Millisecond
 	Seldom   = time.Second

@@ -32,7 +32,7 @@ func watchChild() {
 	base := int64(gib)
 	cfg := Config{Epoch: time.Now(), Card: first, Others: others, Baseline: &base}
 	if os.Getenv("RECORDERS_CALM") != "" {
-		cfg.CalmInterval = Fast
+		cfg.CalmInterval = CalmCard
 	}
 	s := Start(cfg)
 	time.Sleep(500 * time.Millisecond)

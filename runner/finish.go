@@ -45,8 +45,11 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	t.trial.Warnings = append(t.trial.Warnings, absences(t.sampler.Absent())...)
 
 	t.mu.Lock()
-	events, log := t.events, t.log
+	events, log, note := t.events, t.log.Lines(), t.log.Note()
 	t.mu.Unlock()
+	if note != "" {
+		t.warn("%s", note)
+	}
 	t.trial.Spans = spansOf(events, t.marks)
 	between := t.sampler.KernelPeaks()
 	for i := range t.trial.Spans {

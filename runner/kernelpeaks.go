@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"memtrix"
-	"memtrix/recorders"
 )
 
 // kernelPeaks keeps the kernel's own peak of resident memory (VmHWM) for each
 // stretch between two boundaries. The kernel misses nothing, however short.
 type kernelPeaks struct {
-	pid int
+	boundaries bounder
 
 	mu       sync.Mutex
 	from     time.Duration
@@ -24,7 +23,20 @@ type segment struct {
 	peak     int64
 }
 
-func newKernelPeaks(pid int) *kernelPeaks { return &kernelPeaks{pid: pid} }
+// bounder is a sampler that cuts what the kernel counts by itself at a moment, of all
+// processes of the tree, and gives the peak of the first one since the moment before.
+type bounder interface {
+	Boundary(at time.Duration) (int64, error)
+}
+
+// newKernelPeaks gives nil where the meters cannot be cut.
+func newKernelPeaks(meters any) *kernelPeaks {
+	b, ok := meters.(bounder)
+	if !ok {
+		return nil
+	}
+	return &kernelPeaks{boundaries: b}
+}
 
 // boundary closes the stretch that has run so far and begins the next.
 func (k *kernelPeaks) boundary(at time.Duration) {
@@ -36,10 +48,9 @@ func (k *kernelPeaks) boundary(at time.Duration) {
 	if k.broken {
 		return
 	}
-	peak, err := recorders.PeakRSS(k.pid)
-	if err == nil {
+	peak, err := k.boundaries.Boundary(at)
+	if peak > 0 {
 		k.segments = append(k.segments, segment{k.from, at, peak})
-		err = recorders.ResetPeak(k.pid)
 	}
 	// The process is gone, or the kernel does not let us: no kernel peaks from
 	// here on, and sampled ones remain.

@@ -40,7 +40,7 @@ type trialRun struct {
 
 	mu       sync.Mutex
 	events   []memtrix.Event
-	log      []memtrix.LogLine
+	log      diagnosis.LogKeeper
 	evidence diagnosis.Evidence
 }
 
@@ -83,7 +83,7 @@ func (t *trialRun) run(ctx context.Context) error {
 		return t.failure(ctx, err)
 	}
 	t.sampler.SetPID(t.instance.PID())
-	t.kernel = newKernelPeaks(t.instance.PID())
+	t.kernel = newKernelPeaks(t.sampler)
 	stopProgress := t.reportMemory()
 	err = t.work(ctx)
 	stopProgress()
@@ -168,10 +168,10 @@ func (t *trialRun) makeDir() error {
 }
 
 func (t *trialRun) startRecording(baseline *int64) {
-	calm := max(t.opts.Interval, recorders.Fast)
-	cfg := recorders.Config{Epoch: t.epoch, Interval: calm, CardInterval: t.opts.Interval, CalmInterval: calm, Card: t.r.Card, Baseline: baseline}
+	cfg := recorders.Config{Epoch: t.epoch, Interval: max(t.opts.Interval, recorders.Fast),
+		CardInterval: t.opts.Interval, CalmInterval: max(t.opts.Interval, recorders.CalmCard), Card: t.r.Card, Baseline: baseline}
 	if t.trial.Simulated {
-		cfg.CardInterval = calm // nothing in it is quick
+		cfg.CardInterval = cfg.CalmInterval // nothing in it is quick
 		cfg.SimCard = filepath.Join(t.trial.Dir, memtrix.SimCardFile)
 	}
 	t.sampler = recorders.Start(cfg)
@@ -213,7 +213,7 @@ func (t *trialRun) event(e memtrix.Event) {
 func (t *trialRun) line(l memtrix.LogLine) {
 	t.pulse.beat()
 	t.mu.Lock()
-	t.log = append(t.log, l)
+	t.log.Add(l)
 	t.mu.Unlock()
 }
 

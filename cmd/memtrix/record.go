@@ -16,7 +16,7 @@ import (
 
 type recordCmd struct {
 	PID      int           `name:"pid" help:"A process that runs already. It is never touched; the recording ends with it, or with Ctrl-C." placeholder:"PID"`
-	Interval time.Duration `help:"Time between two readings. Without it cards are read every 1ms and processes every 10ms." placeholder:"1ms"`
+	Interval time.Duration `help:"Time between two readings. Without it cards are read every 1ms and processes every 20ms." placeholder:"1ms"`
 	For      time.Duration `help:"With --pid: end the recording after this time." placeholder:"10s"`
 	JSON     bool          `name:"json" help:"One JSON document on standard output and nothing else there: what the command writes there goes to standard error."`
 	Plot     string        `help:"Draw the recording into this file (.png or .svg)." placeholder:"FILE" type:"path"`

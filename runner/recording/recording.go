@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Command []string
 	PID     int
-	// Interval of all fast readings; 0 means 1 ms for cards and 10 ms for
+	// Interval of all fast readings; 0 means 1 ms for cards and 20 ms for
 	// processes.
 	Interval time.Duration
 	// For ends a recording of a PID after a time; 0 waits until it ends.
