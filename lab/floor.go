@@ -76,9 +76,12 @@ type FloorReport struct {
 	Simulated bool             `json:"simulated"`
 	// Found says that there is a floor: the smallest size that passes on this card or
 	// machine, bytes, and the next one that does not.
-	Found bool    `json:"found"`
-	Floor int64   `json:"floor_bytes,omitempty"`
-	Fails int64   `json:"fails_bytes,omitempty"`
+	Found bool  `json:"found"`
+	Floor int64 `json:"floor_bytes,omitempty"`
+	Fails int64 `json:"fails_bytes,omitempty"`
+	// Plain is the smallest size that was tried from which on no allocation failed and
+	// was got over.
+	Plain int64   `json:"without_retries_bytes,omitempty"`
 	Near  bool    `json:"near"`
 	Sure  bool    `json:"sure"`
 	Mixed []int64 `json:"mixed_bytes,omitempty"`
@@ -307,6 +310,26 @@ func (r *FloorReport) conclude(b Border) {
 	}
 	r.Verdict = fmt.Sprintf("passes with %d MiB of free %s %s, and not with %d MiB", b.Size>>20, what, where, b.Fails>>20)
 	r.Verdict += borderWords(b, func(n int64) string { return fmt.Sprintf("%d MiB", n>>20) })
+	if r.Plain = plainFrom(r.Tries); r.Plain > r.Floor {
+		r.Verdict += fmt.Sprintf("; below %d MiB only after allocations that failed and were got over (a VAE in tiles, split attention)", r.Plain>>20)
+	}
+}
+
+// plainFrom is the smallest size from which on nothing had to be tried again, of those
+// that were tried.
+func plainFrom(tries []Point) int64 {
+	var retried, plain int64
+	for _, p := range tries {
+		if !p.Pass || p.HiddenRetries > 0 {
+			retried = max(retried, p.Size)
+		}
+	}
+	for _, p := range tries {
+		if p.Size > retried && (plain == 0 || p.Size < plain) {
+			plain = p.Size
+		}
+	}
+	return plain
 }
 
 // borderWords says how sure a border is.
