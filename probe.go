@@ -73,6 +73,9 @@ type Probe struct {
 	Events []ProbeEvent `json:"events,omitempty"`
 	// Prompts are the probe's values around each prompt.
 	Prompts []ProbePrompt `json:"prompts,omitempty"`
+	// Inventories are what the server held at rest, where that was asked for: at the
+	// end of the start-up and after the last prompt.
+	Inventories []Inventory `json:"inventories,omitempty"`
 	// Idle is how things stood before the first prompt, Models the loaded models
 	// when the probe was last heard of.
 	Idle   *ProbeMoment `json:"idle,omitempty"`

@@ -26,6 +26,12 @@ func fullProbe() *memtrix.Probe {
 			Prompt: 2, Start: 5, End: 6, Before: memtrix.Values{memtrix.RAMPinned: 1}, After: memtrix.Values{memtrix.RAMPinned: 2},
 			NonEvictable: ptr(int64(1 << 31)),
 		}},
+		Inventories: []memtrix.Inventory{{
+			At: 8, Took: 9, CPU: memtrix.TensorBytes{BytesCount: memtrix.BytesCount{Bytes: 5 << 20, Count: 2}, Owners: []memtrix.TensorOwner{{Name: "module x", BytesCount: memtrix.BytesCount{Bytes: 1, Count: 1}}}},
+			Devices: map[string]memtrix.TensorBytes{"cuda": {BytesCount: memtrix.BytesCount{Bytes: 1, Count: 1}}}, Pinned: &memtrix.BytesCount{Bytes: 1, Count: 1},
+			Cache: &memtrix.CacheBytes{Entries: 1, CPU: 2, Other: 3}, Malloc: &memtrix.Malloc{Arena: 1, Mapped: 2, Used: 3, Free: 4, Top: 5, Trimmed: ptr(int64(0))},
+			Process: memtrix.Values{"VmSize": 1}, Objects: 4, Models: []memtrix.Model{model}, Values: memtrix.Values{memtrix.RAMPinned: 1},
+		}},
 		Idle:   &memtrix.ProbeMoment{At: 7, Values: memtrix.Values{memtrix.VRAMDriverFree: 8}},
 		Models: []memtrix.Model{model}, Context: ptr(int64(600 << 20)),
 	}

@@ -60,6 +60,7 @@ func (t *trialRun) gatherProbe() {
 		return
 	}
 	settleAccounts(told, t.trial.Series)
+	told.Inventories = t.inventories
 	t.trial.Probe = told
 	t.trial.Series = append(t.trial.Series, series...)
 	t.warnOfProbe(told)

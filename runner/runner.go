@@ -42,8 +42,11 @@ type Progress interface {
 
 // Options are how trials are run; the spec sets them.
 type Options struct {
-	Prompts    int
-	Rest       time.Duration // 0: no rested reading
+	Prompts int
+	Rest    time.Duration // 0: no rested reading
+	// Inventory lets a probe count what the server holds, at the end of the start-up
+	// and after the last prompt, where readings between prompts are taken.
+	Inventory  bool
 	Between    time.Duration // idle time after each prompt but the last, then a reading; 0: none
 	Free       bool
 	Interval   time.Duration // at which the card is read while prompts run

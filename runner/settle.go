@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"memtrix"
@@ -28,6 +29,7 @@ func (t *trialRun) settle(ctx context.Context, rest time.Duration, free bool, fr
 			return err
 		}
 		t.read(memtrix.Rested, "")
+		t.takeInventory(ctx, true)
 	}
 	if !free {
 		return nil
@@ -53,13 +55,16 @@ func (t *trialRun) settle(ctx context.Context, rest time.Duration, free bool, fr
 }
 
 // restBetween takes the reading at rest between two prompts, where one is wanted.
-func (t *trialRun) restBetween(ctx context.Context) (err error) {
+func (t *trialRun) restBetween(ctx context.Context, n int) (err error) {
 	if t.opts.Between <= 0 {
 		return nil
 	}
 	t.wait(func() { err = t.sleep(ctx, t.opts.Between) })
 	if err == nil {
 		t.read(memtrix.Between, "")
+		if n == int(math.Round(StartUpShare*float64(t.opts.Prompts))) {
+			t.takeInventory(ctx, false)
+		}
 	}
 	return err
 }
@@ -151,5 +156,5 @@ func (t *trialRun) read(kind memtrix.ReadingKind, note string) {
 		values[memtrix.RAMProcessSize] = size
 	}
 	t.lookInto(context.Background(), values)
-	t.trial.Readings = append(t.trial.Readings, memtrix.Reading{Kind: kind, At: t.now(), Values: values, Note: note})
+	t.trial.Readings = append(t.trial.Readings, memtrix.Reading{Kind: kind, At: t.now(), Values: t.told(values), Note: note})
 }

@@ -30,6 +30,7 @@ type trialRun struct {
 	instance memtrix.Instance
 	// probeSilent is why the probe did not answer, nil when it always did.
 	probeSilent error
+	inventories []memtrix.Inventory
 	// denied are settings that the server says are not in force.
 	denied []string
 	marks  marks
@@ -240,7 +241,7 @@ func (t *trialRun) work(ctx context.Context) error {
 			return nil
 		}
 		if n < t.opts.Prompts {
-			if err := t.restBetween(ctx); err != nil {
+			if err := t.restBetween(ctx, n); err != nil {
 				return err
 			}
 		}
