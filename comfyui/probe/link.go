@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"memtrix"
@@ -98,8 +99,8 @@ func (l *Link) read() {
 			err = errors.Join(err, e)
 		}
 		l.mu.Lock()
-		if err != nil {
-			l.broken = err
+		if l.broken == nil {
+			l.broken = err // the first says most
 		}
 		if r.Kind != "" {
 			l.take(r, line)
@@ -109,13 +110,19 @@ func (l *Link) read() {
 	err := lines.Err()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
+	if l.broken == nil && !atEnd(err) {
 		l.broken = err
 	}
 	for id, wait := range l.waiting {
 		close(wait)
 		delete(l.waiting, id)
 	}
+}
+
+// atEnd tells how a stream may end: with the server, which may leave a command unread,
+// or with Close.
+func atEnd(err error) bool {
+	return err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // take keeps a record and wakes who waits for it. Inventories are for who asked.

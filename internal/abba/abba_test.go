@@ -38,7 +38,7 @@ func TestInterval(t *testing.T) {
 	for _, c := range []struct{ cost, drift, noise float64 }{
 		{0, 0, 0.02}, {0.03, 0, 0.02}, {0.01, 0.01, 0.01}, {0.2, -0.0005, 0.05},
 	} {
-		held, runs := 0, 400
+		held, runs := 0, 200
 		for i := range runs {
 			w := &work{cost: c.cost, drift: c.drift, noise: c.noise, random: rand.New(rand.NewPCG(uint64(i), 7))}
 			r, err := Run(context.Background(), Config{Switch: w.turn, Do: w.do, Warm: 2, Width: 0.02, MaxBlocks: 400})
