@@ -57,6 +57,7 @@ type cli struct {
 	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`
 	Enter   enterGroupCmd `cmd:"" name:"enter-group" hidden:"" passthrough:"" help:"Become a command in a memory group (started by memtrix itself)."`
+	Abba    abbaCmd       `cmd:"" hidden:"" help:"What the probe or the recorders cost the server: the same prompts in one server, off, on, on, off."`
 }
 
 // app is what every command is given.
