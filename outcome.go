@@ -66,13 +66,42 @@ type Outcome struct {
 	// it did not.
 	Requested *int64 `json:"requested_bytes,omitempty"`
 	Free      *int64 `json:"free_bytes,omitempty"`
+	// Unallocated are bytes that the allocator holds and has given to nobody: where
+	// they would have sufficed, the memory is in fragments. Nil where it is not told.
+	Unallocated *int64 `json:"unallocated_bytes,omitempty"`
+	// Holders are other processes that hold the memory that ran out.
+	Holders []Holder `json:"holders,omitempty"`
 	// HiddenRetries counts out-of-memory events that did not fail the prompt
 	// (tiled VAE, split attention).
 	HiddenRetries int `json:"hidden_retries"`
+	// FallBacks are slower ways that were taken without a word to the client.
+	FallBacks []string `json:"fall_backs,omitempty"`
+	// Slow is set when steps became ten times slower without an error.
+	Slow *Slow `json:"slow,omitempty"`
+	// Rule is the id of the rule of diagnosis that decided, "" where none did.
+	Rule string `json:"rule,omitempty"`
 	// Message is one line for tables and terminals.
 	Message string `json:"message,omitempty"`
 	// Evidence are the lines that a person can check.
 	Evidence []string `json:"evidence,omitempty"`
 	// Advice are things that a person can do.
 	Advice []string `json:"advice,omitempty"`
+}
+
+// Holder is another process that holds memory.
+type Holder struct {
+	PID   int    `json:"pid,omitempty"` // 0 where it is hidden
+	Name  string `json:"name"`          // "unknown" where it is hidden
+	Bytes int64  `json:"bytes"`
+}
+
+// Slow says that the steps of a sampler became much slower without an error.
+type Slow struct {
+	// Before and After are seconds a step.
+	Before float64 `json:"before_seconds"`
+	After  float64 `json:"after_seconds"`
+	// Memory is what explains it, "unknown" where nothing that was measured does.
+	Memory Memory `json:"memory"`
+	// Moved is what changed between the two, with numbers.
+	Moved []string `json:"moved,omitempty"`
 }

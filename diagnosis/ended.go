@@ -16,8 +16,10 @@ func (c *cased) notStarted() (memtrix.Outcome, bool) {
 	switch {
 	case c.ready:
 		return memtrix.Outcome{}, false
+	case c.exitInLog && !known && !c.starting(): // an excerpt of some other moment
+		return memtrix.Outcome{}, false
 	case c.e.died():
-	case known && why.last && nothingTold: // a log alone
+	case known && nothingTold: // a log alone
 	default:
 		return memtrix.Outcome{}, false
 	}
@@ -35,16 +37,18 @@ func (c *cased) notStarted() (memtrix.Outcome, bool) {
 		o.Message = "the server ended before it was ready, " + ended(c.e.Exit)
 	}
 	if known {
-		o.Message = why.message
-		if why.advice != "" {
-			o.Advice = []string{why.advice}
-		}
+		o.Message, o.Rule, o.Advice = why.message, why.rule, why.advice
 	}
 	o.Evidence = lastTexts(c.lines, 8)
 	if known && !slices.ContainsFunc(o.Evidence, func(l string) bool { return strings.TrimSpace(l) == why.line }) {
 		o.Evidence = append([]string{why.line}, o.Evidence...)
 	}
 	return o, true
+}
+
+// starting says that the log shows a start-up.
+func (c *cased) starting() bool {
+	return len(c.matching("Total VRAM ", "pytorch version: ", "** ComfyUI startup time", "Python version: ", "Checkpoint files will always", "usage: main.py")) > 0
 }
 
 // ended is a process that ended in the middle.
@@ -71,7 +75,7 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 	case 0xC000012D, 0xC0000017:
 		o.Kind, o.Memory, o.How = memtrix.OOM, memtrix.MemoryCommit, memtrix.HowSignal
 		return o, true
-	case 0xC0000005:
+	case 0xC0000005, 0xC0000409, 0xC00000FD:
 		o.Memory = memtrix.MemoryUnknown // a failed allocation may end like this, too
 	}
 	switch signalOf(c.e.Exit) {
@@ -80,6 +84,13 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 		if p := c.pressureIn(c.lastSeconds()); !p.measured {
 			o.Memory = memtrix.MemoryUnknown
 			o.Message = "the server was killed (signal KILL); RAM was not measured"
+			if c.shellKilled != "" {
+				// Nobody but the kernel does that to a program which somebody started in a
+				// shell and waits for, as a rule.
+				o.Kind, o.Memory, o.How = memtrix.OOM, memtrix.MemoryRAM, memtrix.HowSignal
+				o.Message = "killed, most likely by the kernel because RAM ran out; RAM was not measured (dmesg tells)"
+				o.Evidence = []string{c.shellKilled}
+			}
 		}
 	case "":
 	default:

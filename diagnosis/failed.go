@@ -18,7 +18,7 @@ func (c *cased) failed() (memtrix.Outcome, bool) {
 		return c.invalid(f), true
 	}
 	if s, ok := readShortage(f.whole(), func() string { return c.around(f) }); ok {
-		return c.oom(f, s), true
+		return c.short(f, s), true
 	}
 	o := memtrix.Outcome{
 		Kind: memtrix.Error, Memory: memtrix.MemoryNone, Phase: c.failurePhase(f), Node: f.node,
@@ -63,6 +63,9 @@ func (c *cased) firstFailure() *failure {
 		return f
 	}
 	f := loose(c.lines)
+	if f == nil && !c.startFailed() && len(c.e.Events) == 0 && !c.e.died() {
+		f = unannounced(c.lines)
+	}
 	if f != nil {
 		f.node, f.stepped = c.at.node, c.at.stepped
 	}
@@ -179,18 +182,57 @@ func (f *failure) headlineOfRefusal() string {
 	return first
 }
 
-func (c *cased) oom(f *failure, s shortage) memtrix.Outcome {
+// short is a failure that a rule knows.
+func (c *cased) short(f *failure, s shortage) memtrix.Outcome {
 	o := memtrix.Outcome{
-		Kind: memtrix.OOM, Memory: s.memory, How: memtrix.HowException, Phase: c.failurePhase(f), Node: f.node,
-		Requested: s.requested, Free: s.free, Evidence: c.proof(f),
+		Kind: s.rule.Outcome, Memory: s.memory, How: s.rule.How, Phase: c.failurePhase(f), Node: f.node,
+		Requested: s.requested, Free: s.free, Unallocated: s.unallocated, Evidence: c.proof(f), Rule: s.rule.ID,
+	}
+	if o.Phase == "" {
+		o.Phase = s.rule.Phase
+	}
+	for _, a := range s.rule.Advice {
+		o.Advice = append(o.Advice, s.rule.words(a, f.whole()))
+	}
+	switch {
+	case s.why != "":
+		o.Kind, o.How = memtrix.Error, ""
+		o.Message = f.headline() + " (" + s.why + ")"
+		return o
+	case o.Kind != memtrix.OOM:
+		o.How = ""
+		o.Message = f.headline() + " (" + s.rule.words(s.rule.Says, f.whole()) + ")"
+		return o
+	}
+	o = c.bySeries(o, f)
+	if o.Memory == memtrix.MemoryVRAM || o.Memory == memtrix.MemoryUnknown {
+		o.Holders = c.holders(f)
 	}
 	o.Message = oomMessage(o)
-	if m := holderText.FindStringSubmatch(f.whole()); m != nil {
-		if held, ok := parseBytes(m[2], m[3]); ok && s.requested != nil && held > *s.requested {
-			o.Advice = append(o.Advice, fmt.Sprintf("process %s holds %s of the card: end it, if it is not needed", m[1], bytesText(held)))
-		}
+	if o.How == memtrix.HowSignal {
+		o.Message += ", killed"
+	}
+	if s.inFragments() {
+		o.Message += ", " + bytesText(*s.unallocated) + " in fragments"
 	}
 	return o
+}
+
+// holders are other processes with memory of the card: those that the text names,
+// or what was in use before the server came.
+func (c *cased) holders(f *failure) []memtrix.Holder {
+	if found := holders(f.whole(), c.lines); len(found) > 0 {
+		return found
+	}
+	if n, ok := highest(c.series(memtrix.VRAMOthersUsed), 0, c.endOfWork()); ok && n > 0 {
+		return []memtrix.Holder{{Name: "unknown", Bytes: n}}
+	}
+	// A little is the driver's own, which some meters count.
+	const driver = 1 << 30
+	if s := c.series(memtrix.VRAMDeviceUsed); s != nil && s.V[0] > driver {
+		return []memtrix.Holder{{Name: "unknown", Bytes: s.V[0]}}
+	}
+	return nil
 }
 
 func oomMessage(o memtrix.Outcome) string {

@@ -8,12 +8,19 @@ import (
 	"memtrix"
 )
 
+// mostLines of one kind are shown as evidence.
+const mostLines = 8
+
 // cased is the evidence, read once.
 type cased struct {
 	e     Evidence
 	lines []line
 	at    trace
 	ready bool
+	// exitInLog: how the process ended is known from the log alone. shellKilled is
+	// the line with which a shell said so.
+	exitInLog   bool
+	shellKilled string
 }
 
 // Judge gives the verdict on a trial. Of several failures the first counts: what
@@ -21,8 +28,8 @@ type cased struct {
 func Judge(e Evidence) memtrix.Outcome {
 	c := &cased{e: e, lines: clean(e.Log)}
 	if len(e.Events) == 0 && e.Exit == (memtrix.Exit{}) && !e.Died {
-		if exit, ok := exitInLog(c.lines); ok {
-			c.e.Exit, c.e.Died = exit, true
+		if exit, shell, ok := exitInLog(c.lines); ok {
+			c.e.Exit, c.e.Died, c.exitInLog, c.shellKilled = exit, true, true, shell
 		}
 	}
 	c.at = c.follow()
@@ -30,9 +37,10 @@ func Judge(e Evidence) memtrix.Outcome {
 		return ev.Kind == memtrix.EventReady || ev.Kind == memtrix.EventPromptStart
 	})
 	o := c.verdict()
-	if found := retries(c.lines); len(found) > 0 {
+	o.FallBacks = hidden(c.lines, MeansFallBack)
+	if found := hidden(c.lines, MeansRetry); len(found) > 0 {
 		o.HiddenRetries = len(found)
-		o.Evidence = append(o.Evidence, found...)
+		o.Evidence = append(o.Evidence, found[:min(len(found), mostLines)]...)
 		if o.Kind == memtrix.Pass {
 			o.Message = fmt.Sprintf("passed, but memory ran out %d times and was got round", len(found))
 		}
@@ -44,6 +52,7 @@ func Judge(e Evidence) memtrix.Outcome {
 func (c *cased) verdict() memtrix.Outcome {
 	for _, rule := range []func() (memtrix.Outcome, bool){
 		c.stoppedByUser,
+		c.killedInPrompt,
 		c.failed,
 		c.notStarted,
 		c.interrupted,
@@ -57,9 +66,29 @@ func (c *cased) verdict() memtrix.Outcome {
 			return o
 		}
 	}
-	o := memtrix.Outcome{Kind: memtrix.Pass}
+	o := c.passed()
 	if c.at.open || len(c.e.Events) == 0 && openInLog(c.lines) {
 		o.Message = "no failure is told, but the evidence ends in the middle of a prompt"
+	}
+	return o
+}
+
+// passed is evidence without a failure. Of an excerpt, which does not show that
+// the work went well, what it says is told all the same: memory that ran out and
+// was got round, or a slower way that has nothing to do with memory.
+func (c *cased) passed() memtrix.Outcome {
+	o := memtrix.Outcome{Kind: memtrix.Pass}
+	if len(c.e.Events) > 0 || len(c.e.Prompts) > 0 || c.e.Ready || whole(c.lines) {
+		return o
+	}
+	for _, l := range c.lines {
+		if r := l.rule(MeansRetry); r != nil {
+			o.Memory, o.Phase, o.Rule = r.Memory, r.Phase, r.ID
+			return o
+		}
+		if r := l.rule(MeansFallBack); r != nil && o.Rule == "" {
+			o.Memory, o.Phase, o.Rule = r.Memory, r.Phase, r.ID
+		}
 	}
 	return o
 }

@@ -2,7 +2,7 @@ package diagnosis
 
 import (
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"memtrix"
@@ -139,31 +139,68 @@ func report(lines []line) *failure {
 	return &f
 }
 
-// loose finds text about memory that stands for itself: a traceback that nobody
-// announced, or one quoted line. Other exceptions without an announcement may
-// have been handled, so they are not failures. Nor are those of a prompt that
-// ended: ComfyUI announces what fails one.
+// loose finds a text of the rules that stands for itself: a traceback that nobody
+// announced, a line of the kernel, or one quoted line. Of several the rule that
+// says most decides, then the first. Nothing before the end of the last prompt
+// counts: ComfyUI announces what fails one, and what a start-up survived is no
+// failure.
 func loose(lines []line) *failure {
-	for i := afterLastPrompt(lines); i < len(lines); i++ {
+	start := afterLastPrompt(lines)
+	var found *failure
+	var priority int
+	for i := start; i < len(lines); i++ {
 		l := lines[i]
-		if l.bar || !aboutMemory(l.text) || isRetry(l.text) {
+		if !l.telling {
 			continue
 		}
-		f := failure{index: i, message: l.text}
-		if m := exceptionLine.FindStringSubmatch(l.text); m != nil {
-			f.typ, f.message = m[1], m[2]
-			if i > 0 {
-				f.traceback = framesBefore(lines[:i])
-			}
+		f := looseAt(lines, i)
+		if ruleFor(MeansRetry, l.text, noLines) != nil || ruleFor(MeansFallBack, l.text, noLines) != nil {
+			continue
 		}
-		for j := i + 1; j < len(lines) && j < i+8 && detail(lines[j].text); j++ {
-			f.message += "\n" + lines[j].text
+		rule := ruleFor(MeansFailure, f.whole(), func() string { return before(lines, i) })
+		if rule == nil || found != nil && rule.Priority <= priority {
+			continue
 		}
-		if _, ok := readShortage(f.whole(), func() string { return before(lines, i) }); ok {
-			return &f
+		found, priority = f, rule.Priority
+	}
+	return found
+}
+
+func looseAt(lines []line, i int) *failure {
+	l := lines[i]
+	f := &failure{index: i, message: l.text}
+	if m := exceptionLine.FindStringSubmatch(l.text); m != nil {
+		f.typ, f.message = m[1], m[2]
+		if i > 0 {
+			f.traceback = framesBefore(lines[:i])
+		}
+	}
+	for j := i + 1; j < len(lines) && j < i+8 && detail(lines[j].text); j++ {
+		f.message += "\n" + lines[j].text
+	}
+	return f
+}
+
+// unannounced is the last exception of an excerpt: a log that shows neither a
+// start-up nor a prompt was quoted for what it ends with. In a whole log other
+// exceptions may have been handled.
+func unannounced(lines []line) *failure {
+	if whole(lines) {
+		return nil
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if m := exceptionLine.FindStringSubmatch(lines[i].text); m != nil {
+			return &failure{index: i, typ: m[1], message: m[2], traceback: framesBefore(lines[:i])}
 		}
 	}
 	return nil
+}
+
+// whole says that a log is no excerpt: it shows a start-up or a prompt.
+func whole(lines []line) bool {
+	return slices.ContainsFunc(lines, func(l line) bool {
+		return lives(l.text) || strings.HasPrefix(l.text, "Starting server") || strings.Contains(l.text, "IMPORT FAILED") || strings.Contains(l.text, "Cannot import")
+	})
 }
 
 // afterLastPrompt is where to look for what was not announced. In a log that
@@ -174,21 +211,11 @@ func afterLastPrompt(lines []line) int {
 		switch {
 		case l.text == "got prompt":
 			whole = true
-		case whole && strings.HasPrefix(l.text, "Prompt executed in "):
+		case whole && strings.HasPrefix(l.text, "Prompt executed in "), strings.HasPrefix(l.text, "To see the GUI go to: "):
 			start = i + 1
 		}
 	}
 	return start
-}
-
-// aboutMemory is a cheap test that all texts of the rules pass.
-func aboutMemory(text string) bool {
-	for _, word := range []string{"emory", "llocat", "1455", "c000012D", "c000012d", "paging file", "VBAR", "Virtual Address", "mmap", "HostBuffer", "hostbuf", "Errno 12", "buffer size"} {
-		if strings.Contains(text, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // detail is a line of cudaMallocAsync's table.
@@ -222,59 +249,35 @@ func before(lines []line, i int) string {
 	return b.String()
 }
 
-// retries are lines about memory that ran out without failing the prompt: tiled
-// VAE and split attention.
-func retries(lines []line) []string {
+// hidden are lines of what did not fail a prompt: memory that ran out and was got
+// round, or a slower way that was taken.
+func hidden(lines []line, means Meaning) []string {
+	const most = 1000
 	var found []string
 	for _, l := range lines {
-		if isRetry(l.text) {
-			found = append(found, l.text)
+		if !l.telling || ruleFor(means, l.text, noLines) == nil {
+			continue
+		}
+		if found = append(found, l.text); len(found) == most {
+			break
 		}
 	}
 	return found
 }
 
-func isRetry(text string) bool {
-	return strings.Contains(text, "Ran out of memory when regular VAE") ||
-		strings.Contains(text, "out of memory error, emptying cache and trying again") ||
-		strings.Contains(text, "out of memory error, increasing steps and trying again")
-}
-
-// kernelLine is the kernel's own word, in a log that holds its lines
-// (mm/oom_kill.c).
+// kernelLine is the word of the kernel, or of whoever watches over it, that a
+// process was ended for memory.
 func kernelLine(lines []line) (string, bool) {
+	const itsWord = 90
 	for _, l := range lines {
-		for _, words := range []string{"invoked oom-killer", "ut of memory: Killed process", "Memory cgroup out of memory"} {
-			if strings.Contains(l.text, words) {
-				return strings.TrimSpace(l.text), true
-			}
+		if !l.telling {
+			continue
+		}
+		if r := ruleFor(MeansFailure, l.text, noLines); r != nil && r.How == memtrix.HowSignal && r.Priority >= itsWord {
+			return strings.TrimSpace(l.text), true
 		}
 	}
 	return "", false
-}
-
-var (
-	exitedWith = regexp.MustCompile(`exited with code (-?\d+)`) // containers, ComfyUI Desktop
-	shellSays  = regexp.MustCompile(`\bKilled\b.*\bpython|\bpython\S*\b.*\bKilled\b`)
-)
-
-// exitInLog is the end of the process where whoever started it wrote it into
-// the same log.
-func exitInLog(lines []line) (memtrix.Exit, bool) {
-	for i := len(lines) - 1; i >= 0; i-- {
-		text := lines[i].text
-		if strings.Contains(text, "exited with code ") {
-			if m := exitedWith.FindStringSubmatch(text); m != nil {
-				if status, err := strconv.Atoi(m[1]); err == nil && status != 0 {
-					return memtrix.Exit{Status: status}, true
-				}
-			}
-		}
-		if strings.Contains(text, "Killed") && shellSays.MatchString(text) {
-			return memtrix.Exit{Signal: "KILL"}, true
-		}
-	}
-	return memtrix.Exit{}, false
 }
 
 // openInLog says that the log ends in the middle of a prompt.

@@ -34,11 +34,10 @@ type LogKeeper struct {
 	left                   int // lines left out
 }
 
-// telling are words of which one is in every line that a rule of this package looks
-// for in the midst of a log, in lower case.
+// telling are words of lines that this package reads besides those that the rules
+// look for (Interesting), in lower case.
 var telling = []string{
-	"memory", "oom", "exception", "traceback", "error", "fail", "kill", "abort", "prompt", "requested to load", "loaded", "unload",
-	"warning", "cuda", "hip ", "alloc", "invalid", "cannot", "refus", "segfault", "signal", "retry", "tile", "offload", "fatal", "panic", "no space",
+	"exception", "traceback", "error", "kill", "prompt", "requested to load", "loaded", "warning", "signal", "fatal", "exited", "total vram", "pinned", "to see the gui",
 }
 
 // Add takes the next line.
@@ -98,13 +97,14 @@ func (k *LogKeeper) save(lines []memtrix.LogLine) {
 // means reports whether a line may mean something: by its words, or because few
 // like it were there.
 func (k *LogKeeper) means(text string) bool {
-	lower := strings.ToLower(text)
-	for _, word := range telling {
-		if strings.Contains(lower, word) {
-			return k.rare(text, 10*oftenEnough)
-		}
+	if Interesting(text) || speaks(strings.ToLower(text)) {
+		return k.rare(text, 10*oftenEnough)
 	}
 	return k.rare(text, oftenEnough)
+}
+
+func speaks(lower string) bool {
+	return slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(lower, w) })
 }
 
 // rare counts lines of one shape: what is left of a text without its numbers.

@@ -20,6 +20,8 @@ type line struct {
 	// bar is set for a progress bar; step of steps.
 	bar         bool
 	step, steps string
+	// telling: a rule may know the text.
+	telling bool
 }
 
 var (
@@ -71,6 +73,7 @@ func plain(at time.Duration, text string) line {
 	l := line{at: at}
 	if !strings.HasPrefix(text, "[") {
 		l.text = strings.TrimRight(text, " \t")
+		l.telling = Interesting(l.text)
 		return l
 	}
 	text = stampTag.ReplaceAllString(text, "")
@@ -80,6 +83,7 @@ func plain(at time.Duration, text string) line {
 	}
 	text = stampTag.ReplaceAllString(text, "")
 	l.text = strings.TrimRight(text, " \t")
+	l.telling = Interesting(l.text)
 	return l
 }
 
