@@ -51,5 +51,13 @@ abba: build
 	./memtrix abba --comfyui "$(COMFYUI)" $(if $(PYTHON),--python "$(PYTHON)") $(if $(WORKFLOW),--workflow "$(WORKFLOW)") \
 	  --switch $(or $(SWITCH),probe) $(ARGS)
 
+# Every parser of workflow files on inputs of chance: make fuzz [FUZZTIME=60s]
+# (or a number of inputs, FUZZTIME=2500000x).
+FUZZTIME ?= 60s
+fuzz:
+	@for f in FuzzRead:embedded FuzzConvert:convert FuzzDefs:convert FuzzText:convert FuzzDecode:. ; do \
+	  $(GO) test -run xxx -fuzz "^$${f%%:*}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x ./workflows/$${f##*:} || exit 1; \
+	done
+
 clean:
 	rm -rf memtrix demo-results
