@@ -10,10 +10,10 @@ import (
 // keeps says what is known of what holds the growth: what the kernel sees from
 // outside, and what POST /free changed.
 func keeps(t *memtrix.Trial, r LeakReport) []string {
+	words := inside(t, r)
 	if !slices.Contains(r.Leaks, "RAM") {
-		return nil
+		return words
 	}
-	var words []string
 	grown := func(meter string) (float64, bool) {
 		i := slices.IndexFunc(r.Meters, func(m MeterGrowth) bool { return m.Meter == meter })
 		if i < 0 {
@@ -31,13 +31,32 @@ func keeps(t *memtrix.Trial, r LeakReport) []string {
 	if swap, ok := grown(memtrix.SwapTreeUsed); ok && swap >= LeakLeast {
 		words = append(words, fmt.Sprintf("%s MiB a prompt go to swap", mibs(swap)))
 	}
-	if size, ok := grown(memtrix.RAMProcessSize); ok {
+	if size, ok := grown(memtrix.RAMProcessSize); ok && size >= LeakLeast {
 		words = append(words, fmt.Sprintf("address space grows %s MiB a prompt", mibs(size)))
 	}
 	if w := freed(t, r); w != "" {
 		words = append(words, w)
 	}
 	return words
+}
+
+// inside says what the probe's two inventories tell, where there are two.
+func inside(t *memtrix.Trial, r LeakReport) []string {
+	if len(r.Leaks) == 0 || t.Probe == nil || len(t.Probe.Inventories) < 2 {
+		return nil
+	}
+	all := t.Probe.Inventories
+	first, last := all[0], all[len(all)-1]
+	n := 0
+	for _, d := range t.Readings {
+		if (d.Kind == memtrix.Between || d.Kind == memtrix.Rested) && d.At > first.At && d.At <= last.At {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return retained(first, last, n)
 }
 
 // freed says what POST /free gave back of what had grown: that is held by models or

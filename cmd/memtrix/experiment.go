@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -113,6 +114,11 @@ func cellName(c memtrix.Cell) string {
 		s += "  " + c.Hardware.Name
 	}
 	return s
+}
+
+// hasInside says that a probe can look into one of the versions.
+func hasInside(s *matrix.Spec) bool {
+	return slices.ContainsFunc(s.Versions, func(e matrix.VersionEntry) bool { return e.Sim == "" })
 }
 
 // counted numbers the trials of a search through; how many will follow is not known.

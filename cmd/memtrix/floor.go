@@ -15,10 +15,11 @@ import (
 
 type floorCmd struct {
 	experimentFlags
-	Meter  string  `help:"The memory of which the least is looked for: vram (of this card) or ram (of this machine)." enum:"vram,ram" default:"vram"`
-	Trials int     `help:"Most trials for each cell, that of the cell as it is included." default:"12"`
-	Slower float64 `help:"A size does not pass at which a prompt takes so many times as long as with all memory; 0: only the spec's limits count." default:"10"`
-	Swap   bool    `help:"For --meter ram: let the server use the machine's swap. Without it, or a swap: in the spec's hardware, it gets none." negatable:""`
+	Meter   string  `help:"The memory of which the least is looked for: vram (of this card) or ram (of this machine)." enum:"vram,ram" default:"vram"`
+	Trials  int     `help:"Most trials for each cell, that of the cell as it is included." default:"12"`
+	Slower  float64 `help:"A size does not pass at which a prompt takes so many times as long as with all memory; 0: only the spec's limits count." default:"10"`
+	NoProbe bool    `help:"Do not look from inside, for what cannot be evicted from VRAM: the search starts from the peak."`
+	Swap    bool    `help:"For --meter ram: let the server use the machine's swap. Without it, or a swap: in the spec's hardware, it gets none." negatable:""`
 }
 
 func (c *floorCmd) Run(a *app) error {
@@ -27,6 +28,7 @@ func (c *floorCmd) Run(a *app) error {
 	}
 	e, err := c.open(a, "floor-"+c.Meter, func(s *matrix.Spec) error {
 		s.Rest, s.Free = 0, false // a floor is of the work
+		s.Probe = s.Probe || c.Meter == "vram" && !c.NoProbe && hasInside(s)
 		return nil
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 type leakCmd struct {
 	experimentFlags
 	Prompts int           `help:"Prompts for each cell, 10 to 1000; memory at rest is read after each." default:"20"`
+	NoProbe bool          `help:"Do not look from inside: what keeps a leak is told from outside only, and no trial differs by the probe."`
 	Rest    time.Duration `help:"Idle time after each prompt; by default the spec's rest:, 11s (ComfyUI tidies up 10 s after a prompt)." placeholder:"11s"`
 }
 
@@ -27,7 +28,7 @@ func (c *leakCmd) Run(a *app) error {
 	}
 	var rest time.Duration
 	e, err := c.open(a, fmt.Sprintf("leak-%d", c.Prompts), func(s *matrix.Spec) error {
-		s.Prompts = c.Prompts
+		s.Prompts, s.Probe = c.Prompts, !c.NoProbe && hasInside(s)
 		if c.Rest > 0 {
 			s.Rest = c.Rest
 		}
@@ -41,7 +42,7 @@ func (c *leakCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
-	e.ready.runner.Options.Between = rest
+	e.ready.runner.Options.Between, e.ready.runner.Options.Inventory = rest, true
 	leaks := []lab.LeakReport{}
 	err = e.each(a, func(ctx context.Context, cell memtrix.PlannedCell) error {
 		t, err := e.bench.Try(ctx, cell, 0)
