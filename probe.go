@@ -234,7 +234,8 @@ type Prober interface {
 	// Look lets the probe read all its values now.
 	Look(ctx context.Context) (*ProbeMoment, error)
 	// Probe gives what the probe told so far and its meters, nil where the trial
-	// has none. After Stop it is all there is.
+	// has none; meters may be there all the same, where the server prints some.
+	// After Stop it is all there is.
 	Probe() (*Probe, []Series)
 	// Inventory lets the server count what it holds; it stands still meanwhile, for
 	// about a second a million objects. Ask at rest only. With trim it gives back

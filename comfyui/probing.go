@@ -41,10 +41,13 @@ func (i *Instance) number(id string) int {
 	return i.prompts[id]
 }
 
-// Probe is what the server's probe told so far, nil without one.
+// Probe is what the server's probe told so far, nil without one; then the meters are
+// those that the server printed itself, where it was told to.
 func (i *Instance) Probe() (*memtrix.Probe, []memtrix.Series) {
 	if i.link == nil {
-		return nil, nil
+		i.saying.Lock()
+		defer i.saying.Unlock()
+		return nil, i.aimdo.told()
 	}
 	return i.link.Told(i.number)
 }

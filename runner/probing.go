@@ -51,19 +51,20 @@ func (t *trialRun) lookInto(ctx context.Context, values map[string]int64) {
 // gone by now.
 func (t *trialRun) gatherProbe() {
 	p, ok := t.instance.(memtrix.Prober)
-	if !ok || !t.trial.Cell.Probe {
+	if !ok {
 		return
 	}
 	told, series := p.Probe()
-	if told == nil {
+	switch {
+	case told != nil:
+		settleAccounts(told, t.trial.Series)
+		told.Inventories = t.inventories
+		t.trial.Probe = told
+		t.warnOfProbe(told)
+	case t.trial.Cell.Probe:
 		t.warn("no probe: this target has none")
-		return
 	}
-	settleAccounts(told, t.trial.Series)
-	told.Inventories = t.inventories
-	t.trial.Probe = told
 	t.trial.Series = append(t.trial.Series, series...)
-	t.warnOfProbe(told)
 }
 
 func (t *trialRun) warnOfProbe(p *memtrix.Probe) {
