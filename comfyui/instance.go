@@ -30,6 +30,7 @@ type Instance struct {
 
 	saying  sync.Mutex
 	banner  Banner
+	aimdo   aimdoLog
 	prompts map[string]int // number of a prompt by its id
 
 	emitting sync.Mutex
@@ -57,6 +58,7 @@ func (i *Instance) emit(e memtrix.Event) {
 func (i *Instance) line(l memtrix.LogLine) {
 	i.saying.Lock()
 	i.banner.read(l.Text)
+	i.aimdo.read(l.At, l.Text)
 	i.saying.Unlock()
 	if i.job.Log != nil {
 		i.job.Log(l)
