@@ -48,6 +48,10 @@ type Trial struct {
 	// Shared is set when prompts of others ran on the trial's server (an attached
 	// one): its memory is not that of this workflow alone.
 	Shared bool
+	// Keep is how finely its series are kept, "" where an older memtrix stored it;
+	// Marked is set when a person wants them whole.
+	Keep   Keep
+	Marked bool
 	// Warnings: e.g. a warm-up that failed, a meter that went away.
 	Warnings []string
 }

@@ -16,7 +16,7 @@ import (
 
 var specKeys = []string{
 	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free", "probe",
-	"interval", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes",
+	"interval", "keep", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes",
 	"source", "packages", "overrides", "wheels", "python",
 }
 
@@ -102,6 +102,8 @@ func (r *specReader) field(f field) {
 		r.onOff(f.value, "probe", &s.Probe)
 	case "interval":
 		r.duration(f.value, "interval", false, 100*time.Microsecond, 10*time.Second, &s.Interval)
+	case "keep":
+		r.keep(f.value, &s.Keep)
 	case "timeouts":
 		r.timeouts(f.value)
 	case "budget":

@@ -41,6 +41,8 @@ type Spec struct {
 	Probe bool
 	// Interval is the time between two readings of the card while prompts run.
 	Interval time.Duration
+	// Keep is how finely series are kept.
+	Keep     memtrix.Keep
 	Timeouts Timeouts
 	// Budget is the time that a session may take; 0 sets no limit.
 	Budget time.Duration
@@ -180,6 +182,7 @@ func NewSpec() *Spec {
 		Rest:     11 * time.Second,
 		Free:     true,
 		Interval: time.Millisecond,
+		Keep:     memtrix.KeepAuto,
 		Timeouts: Timeouts{
 			Start:   5 * time.Minute,
 			Prompt:  30 * time.Minute,

@@ -39,7 +39,7 @@ func (db *DB) trials(ctx context.Context, where string, arg any, series bool) ([
 	}
 	defer tx.Rollback()
 	r := &reader{ctx: ctx, tx: tx, where: where, arg: arg, byID: map[int64]*memtrix.Trial{}, codec: db.codec}
-	steps := []func() error{r.rows, r.prompts, r.spans, r.peaks, r.readings, r.values, r.probes}
+	steps := []func() error{r.rows, r.prompts, r.spans, r.peaks, r.keeps, r.readings, r.values, r.probes}
 	if series {
 		steps = append(steps, r.series)
 	} else {

@@ -60,6 +60,7 @@ func (db *DB) saveTrial(ctx context.Context, tx *sql.Tx, t *memtrix.Trial) (int6
 	id := w.trial(t, version, workflow, environment)
 	w.prompts(id, t.Prompts)
 	w.spans(id, t.Spans)
+	w.keep(id, t.Keep, t.Marked)
 	w.readings(id, t.Readings)
 	w.series(id, t.Series, db.codec)
 	w.probe(id, t.Probe)

@@ -66,7 +66,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 		t.trial.Prompts[n-1].Outcome = memtrix.OOM
 	}
 	t.inForce()
-	thin(t.trial, t.opts.KeepSeries)
+	thin(t.trial, t.opts.Keep)
 	t.trial.OwnSeconds = max(time.Since(t.begun)-t.waited, 0).Seconds()
 }
 

@@ -10,14 +10,39 @@ import (
 // envelopeBucket is how finely the series of a trial that went well are kept.
 const envelopeBucket = 100 * time.Millisecond
 
-// thin thins the series of a trial that passed as expected to an envelope: of
-// those there are many, and the peaks in their spans were taken before. The
-// series of any other trial, and of one that is to be kept, stay whole.
-func thin(t *memtrix.Trial, keep bool) {
-	if keep || t.Outcome.Kind != memtrix.Pass || !t.AsExpected() {
+// Envelope is what stays of a series of which not all is kept: peaks in spans were
+// taken before.
+func Envelope(s memtrix.Series) memtrix.Series { return recorders.Envelope(s, envelopeBucket) }
+
+// mostWhole is from how many points on the series of a trial that went well are
+// thinned at once, and not by the session after: a night of 60 such trials stays
+// below 100 MB at 2 bytes a point, whatever was recorded.
+const mostWhole = 800_000
+
+// thin thins the series of a trial where its rule says so, see memtrix.Keep. What an
+// automatic rule thins later waits for a person's mark until then.
+func thin(t *memtrix.Trial, keep memtrix.Keep) {
+	t.Keep = keep
+	if t.Keep == "" {
+		t.Keep = memtrix.KeepAuto
+	}
+	switch t.Keep {
+	case memtrix.KeepFull:
 		return
+	case memtrix.KeepAuto:
+		if t.Outcome.Kind != memtrix.Pass || !t.AsExpected() || points(t.Series) <= mostWhole {
+			return
+		}
+		t.Keep = memtrix.KeepEnvelope
 	}
 	for i, s := range t.Series {
-		t.Series[i] = recorders.Envelope(s, envelopeBucket)
+		t.Series[i] = Envelope(s)
 	}
+}
+
+func points(series []memtrix.Series) (n int) {
+	for _, s := range series {
+		n += len(s.T)
+	}
+	return n
 }

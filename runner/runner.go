@@ -50,7 +50,7 @@ type Options struct {
 	Between    time.Duration // idle time after each prompt but the last, then a reading; 0: none
 	Free       bool
 	Interval   time.Duration // at which the card is read while prompts run
-	KeepSeries bool          // whole, also those of trials that pass
+	Keep        memtrix.Keep // of the series; "" means auto
 	Timeouts   Timeouts
 	Extra      []string // raw flags
 	Env        map[string]string

@@ -45,6 +45,7 @@ type cli struct {
 	Plan    planCmd       `cmd:"" help:"Show what a spec would run, with the flags of each cell, and what cannot be run and why."`
 	Init    initCmd       `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
 	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
+	Keep    keepCmd       `cmd:"" help:"Mark trials as kept: their recorded series stay whole."`
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
 	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`

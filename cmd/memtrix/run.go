@@ -160,6 +160,7 @@ func startSession(a *app, db *results.DB, spec string) (memtrix.Session, error) 
 	if err != nil {
 		return s, cannot{err}
 	}
+	thinOlder(a, db, s)
 	return s, nil
 }
 
@@ -169,6 +170,7 @@ func options(s *matrix.Spec) runner.Options {
 		Rest:        s.Rest,
 		Free:        s.Free,
 		Interval:    s.Interval,
+		Keep:        s.Keep,
 		Timeouts:    runner.Timeouts(s.Timeouts),
 		Extra:       s.Args,
 		Env:         s.Env,
