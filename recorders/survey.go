@@ -90,7 +90,7 @@ func surveyed(m memtrix.Meter, costs map[string]Cost, value int64, reason string
 // probeOnly are the meters that only code inside the server can tell.
 func probeOnly() []Absence {
 	var list []Absence
-	for _, name := range []string{"vram.torch.allocated", "vram.torch.reserved", "vram.aimdo.resident", "ram.pinned"} {
+	for _, name := range []string{memtrix.TorchAllocated, memtrix.TorchReserved, memtrix.WeightsResident, memtrix.AimdoWeights, memtrix.RAMPinned} {
 		list = append(list, Absence{Meter: name, Reason: "only code inside the server can tell; there is no probe in it"})
 	}
 	return list
