@@ -40,6 +40,9 @@ const (
 	// CeilingPrefix and what was raised ("batch", "frames", "pixels") is the most of
 	// it that passes.
 	CeilingPrefix = "ceiling."
+	// OOMHeld is what torch held, bytes, when a cell that had run out of VRAM was
+	// repeated with a record of its allocations; its note names the largest.
+	OOMHeld = "oom.torch.held"
 	// LeakPrefix and a meter's name is its growth at rest, bytes a prompt.
 	LeakPrefix = "leak."
 )

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -30,6 +31,8 @@ type runCmd struct {
 	Session string `help:"new, last, or a session's name. By default the last session of this spec goes on if it was interrupted, else a new one begins." placeholder:"SESSION"`
 	JSON    bool   `name:"json" help:"One JSON document on standard output and nothing else there."`
 	Quiet   bool   `short:"q" help:"No progress."`
+	// OOMDetail costs a trial more for each cell that ran out of VRAM.
+	OOMDetail bool `name:"oom-detail" help:"Repeat each cell that ran out of VRAM at work once, with torch's native allocator and a record of its allocations: what held the memory, with its lines of Python."`
 }
 
 func (c *runCmd) Run(a *app) error {
@@ -47,6 +50,11 @@ func (c *runCmd) Run(a *app) error {
 	if err != nil && s == nil {
 		return err
 	}
+	if c.OOMDetail && err == nil {
+		var details strings.Builder
+		err = detailOOMs(a, spec, db, s, &details, c.Quiet)
+		defer func() { c.sayDetails(a, details.String()) }()
+	}
 	if c.JSON {
 		if err := errors.Join(unlessUnread(reports.SessionJSON(a.stdout, *s)), err); err != nil {
 			return err
@@ -54,6 +62,15 @@ func (c *runCmd) Run(a *app) error {
 		return verdict(s)
 	}
 	return finishRun(a, s, c.Results, err)
+}
+
+// sayDetails writes after the table, and not into a JSON document.
+func (c *runCmd) sayDetails(a *app, text string) {
+	out := a.stdout
+	if c.JSON {
+		out = a.stderr
+	}
+	fmt.Fprint(out, text)
 }
 
 // finishRun shows what came out of a run, also of an interrupted one.
