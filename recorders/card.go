@@ -104,9 +104,16 @@ func (c *cardMemory) feed(m nvidia.Memory, put func(int, int64)) error {
 
 func (c *cardMemory) Close() error { return nil }
 
-var cardProcessMeters = []memtrix.Meter{
-	bytesMeter(memtrix.VRAMTreeUsed, "NVML processes, those of the trial"),
-	bytesMeter(memtrix.VRAMOthersUsed, "NVML processes, all others"),
+// processSourcer is a card that says where its processes are read.
+type processSourcer interface{ ProcessSource() string }
+
+var cardProcessMeters = processMeters("NVML processes")
+
+func processMeters(source string) []memtrix.Meter {
+	return []memtrix.Meter{
+		bytesMeter(memtrix.VRAMTreeUsed, source+", those of the trial"),
+		bytesMeter(memtrix.VRAMOthersUsed, source+", all others"),
+	}
 }
 
 // cardProcesses is who holds the card's memory. The call takes microseconds on
@@ -131,7 +138,12 @@ var (
 	errForeignPIDs     = errors.New("the driver names processes of another PID namespace (container)")
 )
 
-func (c *cardProcesses) Meters() []memtrix.Meter { return cardProcessMeters }
+func (c *cardProcesses) Meters() []memtrix.Meter {
+	if s, ok := c.card.(processSourcer); ok {
+		return processMeters(s.ProcessSource())
+	}
+	return cardProcessMeters
+}
 
 func (c *cardProcesses) Every() time.Duration {
 	return affordable(c.cost, Slow, 5*time.Second)

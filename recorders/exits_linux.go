@@ -42,7 +42,7 @@ func newExits(t *tree) *exits {
 	}
 	e.from, e.err = openTaskstats()
 	if e.err != nil {
-		e.err = fmt.Errorf("peaks of children that live shorter than %v are not known: %w", Medium, e.err)
+		e.err = fmt.Errorf("%w: %w", errNoExits, e.err)
 	}
 	return e
 }

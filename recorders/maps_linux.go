@@ -29,8 +29,6 @@ type treeMaps struct {
 // mappings meanwhile only now and then.
 const tooDear = 300 * time.Millisecond
 
-var errNotFollowed = errors.New("the process ended before it was read")
-
 func (t *treeMaps) Meters() []memtrix.Meter {
 	return []memtrix.Meter{
 		bytesMeter(memtrix.RAMTreePSS, "Pss of /proc/PID/smaps_rollup, summed"),

@@ -3,6 +3,7 @@ package recorders
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,9 +102,10 @@ func (s *Sampler) start(l *lane) {
 func (s *Sampler) open(cfg Config) {
 	process := s.lane(laneProcess, cfg.Interval)
 	s.process = process
-	s.add(process, "tree.exits", s.tree.exits())
-	s.add(process, "tree.parts", s.tree.parts())
 	s.memory = s.add(process, "tree", s.tree.memory())
+	s.add(process, "tree.parts", s.tree.parts())
+	s.add(process, "tree.exits", s.tree.exits())
+	slices.Reverse(process.slots) // in which they want to be read
 	s.add(process, "tree.counters", s.tree.counters())
 	sources, missing := hostSources(procRoot(cfg.Proc))
 	for _, src := range sources {

@@ -159,10 +159,13 @@ func (sl *slot) note(now time.Duration, err error, lost bool) {
 func (sl *slot) absence(m *meterState) Absence {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
+	// What is read once a second or less is in many a short recording not read at all.
+	seldom := sl.source.Every() >= Seldom
 	if sl.err == nil {
-		return Absence{Meter: m.Name, Reason: "no reading was taken"}
+		return Absence{Meter: m.Name, Reason: "no reading was taken", Usual: seldom}
 	}
-	usual := errors.Is(sl.err, errCgroupParts) || errors.Is(sl.err, errNoCgroup) || errors.Is(sl.err, errCardSilent)
+	usual := errors.Is(sl.err, errCgroupParts) || errors.Is(sl.err, errNoCgroup) || errors.Is(sl.err, errCardSilent) ||
+		errors.Is(sl.err, errNoExits) || seldom && (errors.Is(sl.err, errNotStarted) || errors.Is(sl.err, errNotFollowed))
 	return Absence{Meter: m.Name, Reason: sl.err.Error(), Usual: usual}
 }
 

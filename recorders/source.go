@@ -2,6 +2,7 @@ package recorders
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"memtrix"
@@ -68,6 +69,12 @@ func absent(err error, meters ...memtrix.Meter) []Absence {
 // errNotStarted is why meters of the tree are missing before SetPID; those that are
 // read seldom may never be in a short trial.
 var errNotStarted = errors.New("the process had not started, or had ended, when it was due")
+
+// errNotFollowed is why meters that are read seldom are missing of a short trial.
+var errNotFollowed = errors.New("the process ended before it was read")
+
+// errNoExits is why short-lived children are not known: what it takes is seldom given.
+var errNoExits = fmt.Errorf("what children that live shorter than %v held is not known", Medium)
 
 // Errors of sources that lack something on machines that lack nothing.
 var (

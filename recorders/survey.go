@@ -122,8 +122,8 @@ func CanRead() []string {
 	}
 	return []string{
 		"NVIDIA: through NVML",
-		"AMD: through amdgpu's files (tested on files made after the kernel's documentation, not on a card)",
-		"Intel: not read (its drivers show no device memory in use)",
-		"Apple: not read (its memory is the machine's own)",
+		"AMD: through amdgpu's and ROCm's files (tested on files made after the kernel's documentation, not on a card)",
+		"Intel: not read (its drivers tell what each of their clients holds, not how much of the card is in use)",
+		"Apple: no memory of its own to read (it is the machine's)",
 	}
 }

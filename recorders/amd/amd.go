@@ -4,7 +4,9 @@
 // It was written from the kernel's documentation and tested on files made after
 // it, not on a card:
 // https://docs.kernel.org/gpu/amdgpu/driver-misc.html (mem_info_*, gpu_busy_percent),
-// https://docs.kernel.org/gpu/drm-usage-stats.html (fdinfo).
+// https://docs.kernel.org/gpu/drm-usage-stats.html (fdinfo),
+// https://github.com/torvalds/linux/blob/master/drivers/gpu/drm/amd/amdkfd/kfd_process.c
+// and kfd_topology.c beside it (what ROCm's driver shows in /sys/class/kfd).
 package amd
 
 import (
@@ -32,6 +34,8 @@ type Card struct {
 	Total  int64  // bytes
 
 	dir, proc string
+	kfd       string // /sys/class/kfd/kfd
+	id        string // of the card there, "" where ROCm's driver does not know it
 }
 
 // Open opens the card that a ROCm program with the given environment uses first:
@@ -81,11 +85,13 @@ func find(root string) (cards []*Card, others []string) {
 		}
 		name := value(filepath.Join(device, "uevent"), "PCI_SLOT_NAME")
 		driver := value(filepath.Join(device, "uevent"), "DRIVER")
-		cards = append(cards, &Card{Name: name, Driver: driver, Total: total, dir: device, proc: filepath.Join(root, "proc")})
+		cards = append(cards, &Card{Name: name, Driver: driver, Total: total, dir: device, proc: filepath.Join(root, "proc"),
+			kfd: filepath.Join(root, "sys/class/kfd/kfd")})
 	}
 	slices.SortFunc(cards, func(a, b *Card) int { return strings.Compare(a.Name, b.Name) })
 	for i, c := range cards {
 		c.Index = i
+		c.id = kfdID(c.kfd, c.Name)
 	}
 	return cards, others
 }
@@ -111,6 +117,9 @@ func (c *Card) Source() string {
 	return "mem_info_vram_used of amdgpu (includes what the driver reserves)"
 }
 
+// ProcessSource says where Processes come from.
+func (c *Card) ProcessSource() string { return "ROCm's /sys/class/kfd and amdgpu's fdinfo" }
+
 // Utilization is the share of the last moments in which the card did anything,
 // in per cent.
 func (c *Card) Utilization() (int64, error) {
@@ -121,8 +130,10 @@ func (c *Card) Utilization() (int64, error) {
 	return n, nil
 }
 
-// Processes appends those that hold memory of the card to buf, as far as their
-// files may be read: all of them for root, else the user's own.
+// Processes appends those that hold memory of the card to buf. What ROCm's driver
+// counts is shown of all processes; what the card's other clients hold (fdinfo) of
+// all for root, else of the user's own. ROCm's memory can be in both: the larger
+// counts, not their sum.
 func (c *Card) Processes(buf []nvidia.Process) ([]nvidia.Process, error) {
 	names, err := os.ReadDir(c.proc)
 	if err != nil {
@@ -133,7 +144,11 @@ func (c *Card) Processes(buf []nvidia.Process) ([]nvidia.Process, error) {
 		if err != nil {
 			continue
 		}
-		if used, ok := c.held(pid); ok {
+		used, ok := c.held(pid)
+		if rocm, known := c.rocm(pid); known {
+			used, ok = max(used, rocm), true
+		}
+		if ok {
 			buf = append(buf, nvidia.Process{PID: pid, Used: used, Known: true})
 		}
 	}

@@ -32,6 +32,19 @@ func machine(t *testing.T) string {
 		"proc/100/fdinfo/7":                              fdinfo("0000:0b:00.0", "9", "drm-memory-vram:\t9 KiB\ndrm-resident-vram:\t3 MiB\n"),
 		"proc/100/fdinfo/8":                              fdinfo("0000:03:00.0", "10", "drm-memory-vram:\t50 KiB\n"), // the other card
 		"proc/101/fdinfo/3":                              "pos:\t0\n",
+		// ROCm: 100 has less there than in its fdinfo, 102 no fdinfo that may be read.
+		"sys/class/kfd/kfd/topology/nodes/0/gpu_id":     "0\n",
+		"sys/class/kfd/kfd/topology/nodes/0/properties": "cpu_cores_count 16\nlocation_id 0\ndomain 0\n",
+		"sys/class/kfd/kfd/topology/nodes/1/gpu_id":     "51234\n",
+		"sys/class/kfd/kfd/topology/nodes/1/properties": "simd_count 96\nlocation_id 768\ndomain 0\ndrm_render_minor 129\n",
+		"sys/class/kfd/kfd/topology/nodes/2/gpu_id":     "4660\n",
+		"sys/class/kfd/kfd/topology/nodes/2/properties": "simd_count 96\nlocation_id 2816\ndomain 0\ndrm_render_minor 128\n",
+		"sys/class/kfd/kfd/topology/nodes/3/gpu_id":     "77\n",
+		"sys/class/kfd/kfd/topology/nodes/3/properties": "location_id 2816\ndomain 1\n",
+		"sys/class/kfd/kfd/proc/100/vram_4660":          "1073741824\n",
+		"sys/class/kfd/kfd/proc/102/vram_4660":          "5368709120\n",
+		"sys/class/kfd/kfd/proc/102/vram_51234":         "999\n",
+		"proc/102/stat":                                 "102 (python) S\n",
 	}
 	for path, text := range files {
 		path = filepath.Join(root, path)
@@ -80,9 +93,12 @@ func TestCard(t *testing.T) {
 	if got, err := c.Utilization(); err != nil || got != 37 {
 		t.Errorf("utilization: want 37, got %d, %v", got, err)
 	}
-	want := []nvidia.Process{{PID: 100, Used: 2<<30 + 3<<20, Known: true}}
+	want := []nvidia.Process{{PID: 100, Used: 2<<30 + 3<<20, Known: true}, {PID: 102, Used: 5 << 30, Known: true}}
 	if got, err := c.Processes(nil); err != nil || !slices.Equal(got, want) {
 		t.Errorf("processes: want %v, got %v, %v", want, got, err)
+	}
+	if got, err := first.Processes(nil); err != nil || !slices.Equal(got, []nvidia.Process{{PID: 100, Used: 50 << 10, Known: true}, {PID: 102, Used: 999, Known: true}}) {
+		t.Errorf("processes of the other card: got %v, %v", got, err)
 	}
 	// The second card has no such file.
 	if _, err := first.Utilization(); err == nil {
