@@ -36,8 +36,6 @@ type Job struct {
 	Dir string
 	// Models are extra folders with models (the layout of ComfyUI's models).
 	Models []string
-	// CustomNodes are the packs that may load; all others are off.
-	CustomNodes []string
 	// Epoch is the zero of the trial's clock.
 	Epoch time.Time
 	// Event and Log are called from several goroutines, never at the same time

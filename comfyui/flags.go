@@ -67,6 +67,9 @@ func (*Target) Argv(c memtrix.Cell) (argv []string, reason string) {
 	if reason := t.clash(); reason != "" {
 		return nil, reason
 	}
+	if reason := PacksOff(c.Version); reason != "" {
+		return nil, reason
+	}
 	table := intents()
 	for _, def := range memtrix.SettingDefs {
 		value, asked := c.Settings[def.Name]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type Instance struct {
 	saying  sync.Mutex
 	banner  Banner
 	aimdo   aimdoLog
+	imports importLog
 	prompts map[string]int // number of a prompt by its id
 
 	emitting sync.Mutex
@@ -60,6 +62,7 @@ func (i *Instance) line(l memtrix.LogLine) {
 	i.banner.read(l.Text)
 	i.aimdo.read(l.At, l.Text)
 	i.saying.Unlock()
+	i.imports.read(l.At, l.Text)
 	if i.job.Log != nil {
 		i.job.Log(l)
 	}
@@ -72,14 +75,22 @@ func (i *Instance) Banner() Banner {
 	return i.banner
 }
 
-// Facts are the banner as facts of the trial's environment.
-func (i *Instance) Facts() memtrix.Environment { return i.Banner().Facts() }
+// Facts are the banner, and which packs were imported, as facts of the trial's
+// environment.
+func (i *Instance) Facts() memtrix.Environment {
+	i.saying.Lock()
+	defer i.saying.Unlock()
+	facts := i.banner.Facts()
+	maps.Copy(facts, i.imports.facts(i.job.Cell.Version.Packs))
+	return facts
+}
 
 // bannerWait is how long a line that should be there may take: the node cache is
 // made by a thread that starts beside the server, and pipes have a length.
 const bannerWait = 3 * time.Second
 
-// NotInForce holds the settings of the trial against what the server said.
+// NotInForce holds the settings and the packs of the trial against what the server
+// said.
 func (i *Instance) NotInForce(ctx context.Context) []string {
 	v, s := i.job.Cell.Version, i.job.Cell.Settings
 	var stats Stats
@@ -90,7 +101,7 @@ func (i *Instance) NotInForce(ctx context.Context) []string {
 	}
 	late := time.After(bannerWait)
 	for {
-		reasons := NotInForce(s, v.Release, i.Banner(), stats)
+		reasons := append(NotInForce(s, v.Release, i.Banner(), stats), i.notImported()...)
 		if len(reasons) == 0 {
 			return nil
 		}

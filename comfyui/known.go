@@ -99,3 +99,6 @@ func knownFlags(v memtrix.Version) map[string]bool {
 	defs, name := ReleaseFlags(v.Release)
 	return flagNames(defs, parseRelease(name))
 }
+
+// Knows reports whether a version knows a launch flag.
+func Knows(v memtrix.Version, flag string) bool { return knownFlags(v)[flag] }

@@ -1,8 +1,6 @@
 package comfyui
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +87,7 @@ func (t *Target) lay(job memtrix.Job, port int) (layout, error) {
 			return layout{}, fmt.Errorf("trial folder: %w", err)
 		}
 	}
-	if err := showInputs(filepath.Join(v.Dir, "input"), l.path("input"), t.CacheDir, job.Cell.Workflow.Graph); err != nil {
+	if err := showInputs(filepath.Join(v.Dir, "input"), l.path("input"), t.CacheDir, job.Cell.Workflow); err != nil {
 		return layout{}, err
 	}
 	return l, t.showPaths(&l, job)
@@ -186,100 +184,6 @@ func modelFolders(root string) (map[string]string, error) {
 		kinds[kind] = dir
 	}
 	return kinds, nil
-}
-
-// showNodes makes a folder of links to the packs that may load. It is the same
-// folder for the same packs: Python keeps compiled files by path, and a new path
-// a trial would make each start a cold one.
-func (t *Target) showNodes(known map[string]bool, job memtrix.Job) (folder string, names []string, err error) {
-	if len(job.CustomNodes) == 0 {
-		return "", nil, nil
-	}
-	v := job.Cell.Version
-	if !known["--base-directory"] {
-		return "", nil, fmt.Errorf("custom nodes of %s: this version can only load all of them or none (0.3.13 is the first that can be told)", v.Name)
-	}
-	links := map[string]string{}
-	for _, pack := range job.CustomNodes {
-		path, err := findPack(v.Dir, pack)
-		if err != nil {
-			return "", nil, err
-		}
-		name := filepath.Base(path)
-		if other, taken := links[name]; taken && other != path {
-			return "", nil, fmt.Errorf("custom nodes %s and %s have the same name", other, path)
-		}
-		links[name] = path
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	folder, err = t.linkFolder(job.Dir, names, links)
-	return folder, names, err
-}
-
-func (t *Target) linkFolder(jobDir string, names []string, links map[string]string) (string, error) {
-	h := sha256.New()
-	for _, name := range names {
-		fmt.Fprintf(h, "%s\x00", links[name])
-	}
-	root := t.CacheDir
-	if root == "" {
-		root = jobDir
-	}
-	folder, err := filepath.Abs(filepath.Join(root, "nodes", hex.EncodeToString(h.Sum(nil)[:8])))
-	if err != nil {
-		return "", fmt.Errorf("custom nodes: %w", err)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("custom nodes: %w", err)
-	}
-	for _, name := range names {
-		if err := os.Symlink(links[name], filepath.Join(folder, name)); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("custom nodes: %w", err)
-		}
-	}
-	return folder, nil
-}
-
-// findPack finds a pack by its folder's name in the tree, or by its path.
-func findPack(tree, pack string) (string, error) {
-	home := filepath.Join(tree, "custom_nodes")
-	path := pack
-	if !strings.ContainsAny(pack, `/\`) {
-		path = filepath.Join(home, pack)
-		if _, err := os.Stat(path); err != nil {
-			path += ".py" // a pack of one file
-		}
-	}
-	path, err := filepath.Abs(path)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("custom node %q is not there (%s has: %s)", pack, home, strings.Join(packsIn(home), ", "))
-	}
-	if strings.HasSuffix(path, ".disabled") {
-		return "", fmt.Errorf("custom node %s is disabled by its name", path)
-	}
-	return path, nil
-}
-
-func packsIn(dir string) []string {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return []string{"nothing"}
-	}
-	var names []string
-	for _, e := range entries {
-		if e.Name() != "__pycache__" && (e.IsDir() || filepath.Ext(e.Name()) == ".py") {
-			names = append(names, e.Name())
-		}
-	}
-	if len(names) == 0 {
-		return []string{"nothing"}
-	}
-	return names
 }
 
 // sweep clears what a killed trial left, and refuses a folder that is something

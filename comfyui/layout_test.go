@@ -59,7 +59,7 @@ func TestLayout(t *testing.T) {
 				job.Models = []string{models}
 			}
 			if c.nodes {
-				job.CustomNodes = []string{"pack", "single", filepath.Join(tree, "custom_nodes", "pack")}
+				job.Cell.Version.Packs = packsOf(tree, "pack", "single.py")
 			}
 			l, err := (&Target{CacheDir: cache}).lay(job, 20001)
 			if err != nil {
@@ -97,29 +97,6 @@ func golden(t *testing.T, file, got string) {
 	}
 	if got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestCustomNodeErrors(t *testing.T) {
-	tree := smallTree(t)
-	put(t, filepath.Join(tree, "elsewhere", "pack", "__init__.py"), "")
-	for _, c := range []struct {
-		release string
-		nodes   []string
-		want    string
-	}{
-		{"0.29.0", []string{"pakc"}, `"pakc" is not there`},
-		{"0.29.0", []string{"pakc"}, "has: off.disabled, pack, single.py"},
-		{"0.29.0", []string{"off.disabled"}, "disabled by its name"},
-		{"0.29.0", []string{"pack", filepath.Join(tree, "elsewhere", "pack")}, "have the same name"},
-		{"0.3.12", []string{"pack"}, "can only load all of them or none"},
-	} {
-		job := memtrix.Job{Dir: t.TempDir(), CustomNodes: c.nodes}
-		job.Cell.Version = memtrix.Version{Name: c.release, Dir: tree, Flags: version(t, c.release).Flags}
-		_, err := (&Target{}).lay(job, 1)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %v: got %v, want %q in it", c.release, c.nodes, err, c.want)
-		}
 	}
 }
 

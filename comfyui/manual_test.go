@@ -61,7 +61,6 @@ func TestRealComfyUI(t *testing.T) {
 	}
 	job := memtrix.Job{Cell: cell, Argv: argv, Extra: strings.Fields(os.Getenv("MEMTRIX_FLAGS")), Dir: t.TempDir(),
 		Models: []string{os.Getenv("MEMTRIX_MODELS")}, Epoch: time.Now(),
-		CustomNodes: strings.Fields(os.Getenv("MEMTRIX_NODES")),
 		Event: func(e memtrix.Event) {
 			e.Raw = nil
 			text, _ := json.Marshal(e)

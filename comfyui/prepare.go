@@ -74,7 +74,7 @@ func runnable(v memtrix.Version) error {
 // warmKey names all that makes compiled files of an earlier start useless.
 func (t *Target) warmKey(v memtrix.Version) string {
 	// Maps of strings and slices cannot fail; maps come in order.
-	data, _ := json.Marshal([]any{v.Dir, v.Commit, v.Dirty, v.Python, v.Packages, t.WarmNodes})
+	data, _ := json.Marshal([]any{v.Dir, v.Commit, v.Dirty, v.Python, v.Packages, v.Packs})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:8])
 }
@@ -123,7 +123,7 @@ func (e *warmError) noGPU() bool {
 }
 
 func (t *Target) warmStart(ctx context.Context, v memtrix.Version, dir string, flags []string) error {
-	job := memtrix.Job{Cell: memtrix.Cell{Version: v}, Argv: flags, Dir: dir, CustomNodes: t.WarmNodes, Epoch: time.Now()}
+	job := memtrix.Job{Cell: memtrix.Cell{Version: v}, Argv: flags, Dir: dir, Epoch: time.Now()}
 	quick := knownFlags(v)["--quick-test-for-ci"]
 	if quick {
 		// All of the start-up, then exit 0 instead of listening.

@@ -271,6 +271,8 @@ func TestStartErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	put(t, file, "")
 	real := memtrix.Version{Name: "v", Target: memtrix.TargetComfyUI, Dir: tree, Python: "/nonexistent/python"}
+	noPack := real
+	noPack.Packs = packsOf(tree, "nope")
 	for _, c := range []struct {
 		name string
 		job  memtrix.Job
@@ -284,7 +286,7 @@ func TestStartErrors(t *testing.T) {
 		{"folder in use", memtrix.Job{Dir: used, Cell: memtrix.Cell{Version: real}}, "files of somebody else"},
 		{"folder is a file", memtrix.Job{Dir: file, Cell: memtrix.Cell{Version: real}}, "not a directory"},
 		{"no models", memtrix.Job{Models: []string{"/nonexistent/models"}, Cell: memtrix.Cell{Version: real}}, "/nonexistent/models does not exist"},
-		{"no pack", memtrix.Job{CustomNodes: []string{"nope"}, Cell: memtrix.Cell{Version: real}}, `"nope" is not there`},
+		{"no pack", memtrix.Job{Cell: memtrix.Cell{Version: noPack}}, "custom node nope: stat "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.job.Dir == "" {
@@ -314,7 +316,7 @@ func TestTreeUntouched(t *testing.T) {
 		target.CacheDir = t.TempDir()
 		job.Cell.Version = memtrix.Version{Name: "v", Target: memtrix.TargetComfyUI, Dir: tree, Python: self}
 		job.Cell.Workflow.Graph = sd15Graph(t)
-		job.CustomNodes = []string{"pack"}
+		job.Cell.Version.Packs = packsOf(tree, "pack")
 	})
 	if _, err := i.Do(context.Background(), 1); err != nil {
 		t.Error(err)

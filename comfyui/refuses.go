@@ -8,7 +8,7 @@ import (
 
 // Refuses says what of a job keeps each of its trials on a version from being
 // started, whatever the cell: its flags ("args"), its folders of models
-// ("models"), its packs ("custom-nodes"). It looks and starts nothing.
+// ("models"). It looks and starts nothing.
 func (*Target) Refuses(v memtrix.Version, job memtrix.Job) map[string]error {
 	refused := map[string]error{}
 	add := func(key string, err error) {
@@ -20,10 +20,6 @@ func (*Target) Refuses(v memtrix.Version, job memtrix.Job) map[string]error {
 	for _, root := range job.Models {
 		_, err := modelFolders(root)
 		add("models", err)
-	}
-	for _, pack := range job.CustomNodes {
-		_, err := findPack(v.Dir, pack)
-		add("custom-nodes", err)
 	}
 	return refused
 }

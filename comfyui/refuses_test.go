@@ -11,10 +11,6 @@ import (
 
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
-	pack := filepath.Join(dir, "custom_nodes", "here")
-	if err := os.MkdirAll(pack, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	v := memtrix.Version{Name: "0.29.0", Release: "0.29.0", Dir: dir}
 	check := func(job memtrix.Job, want map[string]string) {
 		t.Helper()
@@ -29,9 +25,9 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	check(memtrix.Job{}, nil)
-	check(memtrix.Job{Extra: []string{"--verbose", "DEBUG"}, Models: []string{dir}, CustomNodes: []string{"here"}}, nil)
+	check(memtrix.Job{Extra: []string{"--verbose", "DEBUG"}, Models: []string{dir}}, nil)
 	check(memtrix.Job{Extra: []string{"--listen=0.0.0.0"}}, map[string]string{"args": "memtrix sets --listen itself"})
 	check(memtrix.Job{Extra: []string{"word"}}, map[string]string{"args": `"word" is no flag`})
-	check(memtrix.Job{Models: []string{dir, dir + "/nothere"}, CustomNodes: []string{"gone"}},
-		map[string]string{"models": "nothere does not exist", "custom-nodes": `"gone" is not there`})
+	check(memtrix.Job{Models: []string{dir, dir + "/nothere"}},
+		map[string]string{"models": "nothere does not exist"})
 }

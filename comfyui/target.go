@@ -38,8 +38,6 @@ type Target struct {
 	// NoCard reports that this machine has no card as far as can be told, so that
 	// Prepare need not look for one first; nil: it is not known.
 	NoCard func() bool
-	// WarmNodes are custom nodes that Prepare loads, too.
-	WarmNodes []string
 	// InterruptWait, TerminateWait and KillWait are how long a server may take
 	// to end after each signal; 0 means 10 s, 5 s and 5 s.
 	InterruptWait, TerminateWait, KillWait time.Duration

@@ -15,6 +15,8 @@
 //	driver, cuda, gpu.N.name, gpu.N.uuid, gpu.N.vram.total, or gpu: why there is none
 //	models.filesystem, models.disk
 //	python.path, python.version, package.NAME, package-hash.NAME
+//	pack.NAME.hash, .commit (with +changes where files differ from it), .source,
+//	.requirements: custom node packs; a target adds pack.NAME.import
 //	env.NAME: variables in force that change what memory a server takes
 //	memtrix, go
 package environment
@@ -87,12 +89,28 @@ func (c *Capturer) Capture(ctx context.Context, in Input) memtrix.Environment {
 	for name, sum := range in.Version.PackageHashes {
 		e["package-hash."+name] = sum
 	}
+	for _, p := range in.Version.Packs {
+		addPack(e, p)
+	}
 	for _, pair := range in.Env {
 		if name, value, ok := strings.Cut(pair, "="); ok && matters(name) {
 			e["env."+name] = value
 		}
 	}
 	return e
+}
+
+// addPack adds what a custom node pack is.
+func addPack(e memtrix.Environment, p memtrix.Pack) {
+	prefix := "pack." + p.Name + "."
+	commit := p.Commit
+	if p.Dirty {
+		commit += "+changes"
+	}
+	put(e, prefix+"hash", p.Hash)
+	put(e, prefix+"commit", commit)
+	put(e, prefix+"source", p.Source)
+	put(e, prefix+"requirements", strings.Join(p.Requirements, ", "))
 }
 
 // lookAtMachine gives what stays the same while the machine is up.

@@ -16,8 +16,8 @@ import (
 
 var specKeys = []string{
 	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free", "probe",
-	"interval", "keep", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes",
-	"source", "packages", "overrides", "wheels", "python",
+	"interval", "keep", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes", "custom-nodes-from",
+	"source", "packages", "overrides", "wheels", "python", "standin", "standin-fill", "standins",
 }
 
 // Parse reads a spec. file is its name for messages and for resolving relative
@@ -122,7 +122,11 @@ func (r *specReader) field(f field) {
 			s.Models = append(s.Models, r.path(dir))
 		}
 	case "custom-nodes":
-		s.CustomNodes, s.customNodesPos = r.customNodes(f.value), f.at
+		r.customNodes(f, &r.defaults.Packs)
+	case "custom-nodes-from":
+		r.customNodesFrom(f, &r.defaults.Packs)
+	case "standin", "standin-fill", "standins":
+		r.standIns(f)
 	default:
 		r.versionDefault(f, &r.defaults)
 	}
@@ -146,21 +150,6 @@ func (r *reader) words(n ast.Node, what string) []string {
 	var out []string
 	for _, item := range r.sequence(n, what) {
 		if text, ok := r.word(item, "an item of "+what); ok {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
-func (r *specReader) customNodes(n ast.Node) []string {
-	var out []string
-	for _, item := range r.sequence(n, "custom-nodes") {
-		text, ok := r.word(item, "an item of custom-nodes")
-		switch {
-		case !ok:
-		case strings.ContainsAny(text, `/\`) || text == "." || text == "..":
-			r.fail(position(item), "custom-nodes takes names of folders in custom_nodes, not the path %q", text)
-		default:
 			out = append(out, text)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-var versionKeys = []string{"version", "path", "sim", "name", "python", "source", "packages", "overrides", "wheels"}
+var versionKeys = []string{"version", "path", "sim", "name", "python", "source", "packages", "overrides", "wheels",
+	"custom-nodes", "custom-nodes-from", "url", "pid", "interrupt", "free"}
 
 // asVersion are keys that people write where version: is meant.
 var asVersion = map[string]string{
@@ -131,6 +132,11 @@ func (r *specReader) versionField(f field, v *VersionEntry) {
 		if slices.Contains(versionDefaults, f.key) {
 			r.versionDefault(f, v)
 			return
+	case "custom-nodes":
+		r.customNodes(f, &v.Packs)
+		v.Packs.Own = true
+	case "custom-nodes-from":
+		r.customNodesFrom(f, &v.Packs)
 		}
 		if prefix, meant := asVersion[f.key]; meant {
 			text, _ := scalarText(f.value)
@@ -258,6 +264,7 @@ func (s *Spec) applyDefaults(d VersionEntry) {
 		}
 		if v.Overrides == nil {
 			v.Overrides = d.Overrides
+		v.packsDefault(d.Packs)
 		}
 	}
 }

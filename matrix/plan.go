@@ -20,6 +20,9 @@ type World struct {
 	// that has a method InputPath() string is reported at that item of Set or
 	// Vary; one that has Unwrap() []error is reported one by one.
 	Workflow func(WorkflowEntry) (memtrix.Workflow, error)
+	// Load gives a version as it runs a workflow: with the custom node packs that are
+	// loaded for it. It is called once for each pair. Nil: no packs.
+	Load func(e VersionEntry, v memtrix.Version, w memtrix.Workflow) (memtrix.Version, Loading)
 	// Argv turns a cell's settings into launch flags; a reason says why the cell
 	// cannot be reached (see memtrix.Target).
 	Argv func(memtrix.Cell) (argv []string, reason string)
@@ -29,7 +32,7 @@ type World struct {
 	// Args says what is doubtful about raw launch flags on a version, once for
 	// each version. Nil: nothing.
 	Args func(v memtrix.Version, args []string) []string
-	// Refuses gives the keys of the spec (args, models, custom-nodes) with which no
+	// Refuses gives the keys of the spec (args, models) with which no
 	// server of a version can be started, and why. Nil: nothing is known.
 	Refuses func(v memtrix.Version, s *Spec) map[string]error
 	// Last gives the last trial of a cell in the store. Nil: nothing is stored.
@@ -61,6 +64,10 @@ func (s *Spec) Plan(w World) (*memtrix.Plan, error) {
 		p.errs.sort()
 		return nil, p.errs
 	}
+	if p.load(versions, workflows); len(p.errs) > 0 {
+		p.errs.sort()
+		return nil, p.errs
+	}
 	p.args(versions)
 	p.control(versions, workflows)
 	p.cells(versions, workflows)
@@ -88,6 +95,8 @@ type planner struct {
 	out   []memtrix.PlannedCell
 	// index finds a cell in out by its id.
 	index map[string]int
+	// loads are versions as workflows run on them, by their names.
+	loads map[[2]string]loaded
 }
 
 func (p *planner) error(at pos, cause error, format string, args ...any) SpecError {
@@ -170,7 +179,7 @@ func (p *planner) workflows() []memtrix.Workflow {
 		for _, warning := range w.Warnings {
 			p.warn(e.pos, "workflow %s: %s", e.Name, warning)
 		}
-		if len(w.Vary) == 0 && p.spec.Prompts > 1 {
+		if len(w.Vary) == 0 && w.UI == nil && p.spec.Prompts > 1 {
 			p.fail(e.pos, nil, "workflow %s: nothing in it can be varied, so each prompt after the first would be served from the cache; name an input with vary:, or set prompts: 1", e.Name)
 		}
 		all = append(all, w)
@@ -235,7 +244,7 @@ func (p *planner) refused(versions []memtrix.Version) {
 	if p.world.Refuses == nil {
 		return
 	}
-	places := map[string]pos{"args": p.spec.argsPos, "models": p.spec.modelsPos, "custom-nodes": p.spec.customNodesPos}
+	places := map[string]pos{"args": p.spec.argsPos, "models": p.spec.modelsPos}
 	said := map[string]bool{}
 	for _, v := range versions {
 		if v.Trouble != "" {
@@ -349,6 +358,8 @@ func (p *planner) placeOf(kind, name string) pos {
 func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
 	id := c.ID()
+	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
+	c, notes, missing := p.with(c)
 	if i, again := p.index[id]; again {
 		return p.out[i].Cell, true
 	}
@@ -358,7 +369,9 @@ func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 		p.out = append(p.out, cell)
 		return c, false
 	}
-	cell.Argv, cell.Reason = p.world.Argv(c)
+	if cell.Argv, cell.Reason = p.world.Argv(c); missing != "" {
+		cell.Reason = missing
+	}
 	if cell.Reason != "" {
 		cell.Status, cell.Argv = memtrix.StatusNotApplicable, nil
 	} else if p.world.Notes != nil {

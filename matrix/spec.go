@@ -55,16 +55,15 @@ type Spec struct {
 	Env map[string]string
 	// Models are extra model folders, resolved as all paths are.
 	Models []string
-	// CustomNodes are the node packs that may load; all others stay off.
-	CustomNodes []string
+	// StandIns say which missing models are stood in for.
+	StandIns StandIns
 	// Warnings are about things that are allowed but hardly meant.
 	Warnings Errors
 
-	controlPos     pos
-	argsPos        pos
-	modelsPos      pos
-	customNodesPos pos
-	settingsPos    pos
+	controlPos  pos
+	argsPos     pos
+	modelsPos   pos
+	settingsPos pos
 }
 
 // VersionEntry names one version: Version, Path or Sim is set, never two. Paths
@@ -96,6 +95,8 @@ type VersionEntry struct {
 
 // WorkflowEntry names one workflow. BuiltIn or File is set, never both.
 type WorkflowEntry struct {
+	// Packs are the custom node packs.
+	Packs PacksEntry
 	BuiltIn string
 	File    string // resolved like VersionEntry.Path
 	Name    string

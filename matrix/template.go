@@ -180,5 +180,5 @@ free: on                   # then ask for POST /free and read again
 # hardware: [as-is]        # or {name: card-8g, vram: 8GiB, ram: 16GiB}: act as a smaller machine
 # args: ["--verbose", "DEBUG"]        # raw flags for every server
 # env: {PYTORCH_CUDA_ALLOC_CONF: ""}  # environment variables for every server
-# custom-nodes: [ComfyUI-GGUF]        # node packs that may load; all others stay off
+# custom-nodes: [ComfyUI-GGUF]        # node packs that load; default: auto, what the workflow needs
 `

@@ -34,6 +34,7 @@ type cellJSON struct {
 	Expect   memtrix.OutcomeKind `json:"expect,omitempty"`
 	Control  bool                `json:"control,omitempty"`
 	Probe    bool                `json:"probe,omitempty"`
+	Packs    []packJSON          `json:"custom_nodes,omitempty"`
 }
 
 // sessionJSON is the document of `memtrix run --json`.
@@ -73,21 +74,25 @@ type trialJSON struct {
 	Expect     memtrix.OutcomeKind `json:"expect,omitempty"`
 	AsExpected bool                `json:"as_expected"`
 
-	Requested     *int64        `json:"requested_bytes,omitempty"`
-	Free          *int64        `json:"free_bytes,omitempty"`
-	HiddenRetries int           `json:"hidden_retries"`
-	Message       string        `json:"message,omitempty"`
-	Evidence      []string      `json:"evidence,omitempty"`
-	Advice        []string      `json:"advice,omitempty"`
-	Readings      []readingJSON `json:"readings,omitempty"`
-	Spans         []spanJSON    `json:"spans,omitempty"`
-	Started       *time.Time    `json:"started,omitempty"`
-	Seconds       float64       `json:"seconds,omitempty"`
-	OwnSeconds    float64       `json:"own_seconds,omitempty"`
-	Exit          memtrix.Exit  `json:"exit"`
-	Dir           string        `json:"dir,omitempty"`
-	Warnings      []string      `json:"warnings,omitempty"`
-	Inside        *probeJSON    `json:"inside,omitempty"`
+	Requested     *int64 `json:"requested_bytes,omitempty"`
+	Free          *int64 `json:"free_bytes,omitempty"`
+	HiddenRetries int    `json:"hidden_retries"`
+	// StandIns are the models that had no real weights.
+	StandIns   []memtrix.StandIn `json:"stand_ins,omitempty"`
+	Message    string            `json:"message,omitempty"`
+	Evidence   []string          `json:"evidence,omitempty"`
+	Advice     []string          `json:"advice,omitempty"`
+	Readings   []readingJSON     `json:"readings,omitempty"`
+	Spans      []spanJSON        `json:"spans,omitempty"`
+	Started    *time.Time        `json:"started,omitempty"`
+	Seconds    float64           `json:"seconds,omitempty"`
+	OwnSeconds float64           `json:"own_seconds,omitempty"`
+	Exit       memtrix.Exit      `json:"exit"`
+	Dir        string            `json:"dir,omitempty"`
+	Warnings   []string          `json:"warnings,omitempty"`
+	Inside     *probeJSON        `json:"inside,omitempty"`
+	// Packs are the custom node packs, with what their import cost.
+	Packs []packJSON `json:"custom_nodes,omitempty"`
 }
 
 type promptJSON struct {
@@ -154,6 +159,7 @@ func newCellJSON(p memtrix.PlannedCell) cellJSON {
 		Status: p.Status, Reason: p.Reason, Notes: p.Notes, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
 	}
 }
+		Packs: packsJSON(c.Version.Packs, nil),
 
 // present writes no settings as {}, since a default cell has settings: none.
 func present(s memtrix.Settings) memtrix.Settings {
@@ -180,6 +186,7 @@ func newTrialJSON(t *memtrix.Trial) trialJSON {
 	if !t.Started.IsZero() {
 		started := t.Started
 		doc.Started = &started
+		Packs: packsJSON(c.Version.Packs, t.Imports),
 	}
 	for _, span := range t.Spans {
 		doc.Spans = append(doc.Spans, newSpanJSON(t, span))

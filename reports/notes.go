@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"

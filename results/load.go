@@ -39,7 +39,7 @@ func (db *DB) trials(ctx context.Context, where string, arg any, series bool) ([
 	}
 	defer tx.Rollback()
 	r := &reader{ctx: ctx, tx: tx, where: where, arg: arg, byID: map[int64]*memtrix.Trial{}, codec: db.codec}
-	steps := []func() error{r.rows, r.prompts, r.spans, r.peaks, r.keeps, r.readings, r.values, r.probes}
+	steps := []func() error{r.rows, r.prompts, r.spans, r.imports, r.peaks, r.keeps, r.readings, r.values, r.probes}
 	if series {
 		steps = append(steps, r.series)
 	} else {
@@ -84,7 +84,7 @@ const trialQuery = `SELECT t.id, t.session, t.repeat, t.simulated, t.started, t.
 	t.requested_bytes, t.free_bytes, t.hidden_retries, t.message, t.evidence, t.advice,
 	t.exit_asked, t.exit_status, t.exit_signal, t.exit_by_signal, t.warnings,
 	c.settings, c.hardware, c.vram, c.ram, c.swap, c.probe,
-	v.name, v.target, v.dir, v.python, v.release, v."commit", v.dirty, v.packages,
+	v.name, v.target, v.dir, v.python, v.release, v."commit", v.dirty, v.packages, v.attached, v.packs,
 	f.name, f.source, f.hash, f.graph, f.vary, f.stand_ins,
 	e.facts
 	FROM trials t
@@ -116,7 +116,7 @@ func scanTrial(row scanner) (*memtrix.Trial, error) {
 		&o.Requested, &o.Free, &o.HiddenRetries, &o.Message, fromJSON(&o.Evidence), fromJSON(&o.Advice),
 		&t.Exit.Asked, &t.Exit.Status, &t.Exit.Signal, &t.Exit.BySignal, fromJSON(&t.Warnings),
 		fromJSON(&t.Cell.Settings), &t.Cell.Hardware.Name, &t.Cell.Hardware.VRAM, &t.Cell.Hardware.RAM, &t.Cell.Hardware.Swap, &t.Cell.Probe,
-		&v.Name, &v.Target, &v.Dir, &v.Python, &v.Release, &v.Commit, fromJSON(&v.Dirty), fromJSON(&v.Packages),
+		&v.Name, &v.Target, &v.Dir, &v.Python, &v.Release, &v.Commit, fromJSON(&v.Dirty), fromJSON(&v.Packages), fromJSON(&v.Attached), fromJSON(&v.Packs),
 		&f.Name, &f.Source, &f.Hash, fromJSON(&f.Graph), fromJSON(&f.Vary), fromJSON(&f.StandIns),
 		fromJSON(&t.Environment))
 	if err != nil {
@@ -159,6 +159,21 @@ func (r *reader) spans() error {
 		}
 		s.Node = nodeOf(node)
 		r.byID[id].Spans = append(r.byID[id].Spans, s)
+		return nil
+	})
+}
+
+func (r *reader) imports() error {
+	const query = `SELECT i.trial, i.pack, i.seconds, i.prestart_seconds, i.failed, i.reason, i.ram, i.ram_why, i.begin_ns, i.end_ns
+		FROM imports i JOIN trials t ON t.id = i.trial`
+	return r.each(query, `i.trial, i.seq`, func(rows *sql.Rows) error {
+		var id int64
+		var p memtrix.PackImport
+		err := rows.Scan(&id, &p.Pack, &p.Seconds, &p.PrestartSeconds, &p.Failed, &p.Reason, &p.RAM, &p.RAMWhy, &p.Begin, &p.End)
+		if err != nil {
+			return fmt.Errorf("import of a pack in trial %d: %w", id, err)
+		}
+		r.byID[id].Imports = append(r.byID[id].Imports, p)
 		return nil
 	})
 }

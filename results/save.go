@@ -60,6 +60,7 @@ func (db *DB) saveTrial(ctx context.Context, tx *sql.Tx, t *memtrix.Trial) (int6
 	id := w.trial(t, version, workflow, environment)
 	w.prompts(id, t.Prompts)
 	w.spans(id, t.Spans)
+	w.imports(id, t.Imports)
 	w.keep(id, t.Keep, t.Marked)
 	w.readings(id, t.Readings)
 	w.series(id, t.Series, db.codec)
@@ -124,9 +125,9 @@ func (w *writer) environment(e memtrix.Environment) sql.NullString {
 func (w *writer) version(v memtrix.Version) (id int64) {
 	content := w.content(v)
 	w.exec(`INSERT OR IGNORE INTO versions
-		(content, identity, name, target, dir, python, release, "commit", dirty, packages)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		content, versionIdentity(v), v.Name, v.Target, v.Dir, v.Python, v.Release, v.Commit, w.json(v.Dirty), w.json(v.Packages))
+		(content, identity, name, target, dir, python, release, "commit", dirty, packages, attached, packs)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		content, versionIdentity(v), v.Name, v.Target, v.Dir, v.Python, v.Release, v.Commit, w.json(v.Dirty), w.json(v.Packages), w.attached(v.Attached), w.json(v.Packs))
 	w.row(&id, `SELECT id FROM versions WHERE content = ?`, content)
 	return id
 }
@@ -145,6 +146,12 @@ func (w *writer) workflow(f memtrix.Workflow) (id int64) {
 	content := w.content(f)
 	w.exec(`INSERT OR IGNORE INTO workflows (content, hash, name, source, graph, vary, stand_ins) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		content, f.Hash, f.Name, f.Source, w.json(f.Graph), w.json(f.Vary), w.json(f.StandIns))
+	for _, p := range v.Packs {
+		fmt.Fprintf(h, " pack %q %q", p.Name, p.Hash)
+	}
+	if a := v.Attached; a != nil {
+		fmt.Fprintf(h, " %q %q", a.URL, a.Argv)
+	}
 	w.row(&id, `SELECT id FROM workflows WHERE content = ?`, content)
 	return id
 }
@@ -198,6 +205,14 @@ func (w *writer) readings(trial int64, readings []memtrix.Reading) {
 			w.exec(`INSERT INTO reading_values (trial, reading, meter, value) VALUES (?, ?, ?, ?)`, trial, seq, meter, r.Values[meter])
 		}
 	}
+func (w *writer) imports(trial int64, imports []memtrix.PackImport) {
+	for seq, p := range imports {
+		w.exec(`INSERT INTO imports (trial, seq, pack, seconds, prestart_seconds, failed, reason, ram, ram_why, begin_ns, end_ns)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			trial, seq, p.Pack, p.Seconds, p.PrestartSeconds, p.Failed, p.Reason, p.RAM, p.RAMWhy, p.Begin, p.End)
+	}
+}
+
 }
 
 func (w *writer) series(trial int64, series []memtrix.Series, c *codec) {

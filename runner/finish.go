@@ -53,6 +53,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	t.trial.Spans = spansOf(events, t.marks)
 	between := t.sampler.KernelPeaks()
 	for i := range t.trial.Spans {
+	t.imports()
 		s := &t.trial.Spans[i]
 		s.Peaks = append(recorders.Peaks(t.trial.Series, s.Start, s.End), t.kernel.peaks(s.Start, s.End)...)
 		s.Peaks = append(s.Peaks, above(recorders.KernelPeaksIn(between, s.Start, s.End), s.Peaks)...)

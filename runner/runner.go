@@ -246,7 +246,11 @@ func (r *Runner) environment(ctx context.Context, v memtrix.Version) memtrix.Env
 }
 
 func versionKey(v memtrix.Version) string {
-	return string(v.Target) + "\x00" + v.Name + "\x00" + v.Dir + "\x00" + v.Python + "\x00" + v.Commit
+	key := string(v.Target) + "\x00" + v.Name + "\x00" + v.Dir + "\x00" + v.Python + "\x00" + v.Commit
+	for _, p := range v.Packs {
+		key += "\x00" + p.Name + "\x00" + p.Hash
+	}
+	return key
 }
 
 // fail gives a trial that had no server its outcome: the first line of the error

@@ -180,17 +180,16 @@ func (t *trialRun) startRecording(baseline *int64) {
 
 func (t *trialRun) job() memtrix.Job {
 	return memtrix.Job{
-		Cell:        t.trial.Cell,
-		Argv:        t.trial.Argv,
-		Extra:       t.opts.Extra,
-		Env:         t.opts.Env,
-		Prefix:      t.machine.Prefix(),
-		Dir:         t.trial.Dir,
-		Models:      t.opts.Models,
-		CustomNodes: t.opts.CustomNodes,
-		Epoch:       t.epoch,
-		Event:       t.event,
-		Log:         t.line,
+		Cell:   t.trial.Cell,
+		Argv:   t.trial.Argv,
+		Extra:  t.opts.Extra,
+		Env:    t.opts.Env,
+		Prefix: t.machine.Prefix(),
+		Dir:    t.trial.Dir,
+		Models: t.opts.Models,
+		Epoch:  t.epoch,
+		Event:  t.event,
+		Log:    t.line,
 	}
 }
 

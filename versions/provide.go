@@ -55,6 +55,9 @@ type Request struct {
 	Wheels string
 	// Python is an interpreter, "" to find one.
 	Python string
+	// Requirements are further ones, of custom nodes: they become part of an
+	// environment that is made, and change nothing in one that is kept.
+	Requirements []string
 }
 
 // Provider makes the versions that specs name. The zero value is ready.
@@ -333,6 +336,9 @@ func (p *Provider) wanted(r Request, v *memtrix.Version, mode Mode, date time.Ti
 	}
 	want := pyenv.Request{
 		Requirements: string(text), Overrides: r.Overrides, Wheels: r.Wheels, Python: r.Python, About: v.Name,
+	}
+	if len(r.Requirements) > 0 {
+		want.Requirements += "\n" + strings.Join(r.Requirements, "\n") + "\n"
 	}
 	if add := undeclaredOf(v.Dir, string(text)); len(add) > 0 {
 		want.Requirements += "\n" + strings.Join(add, "\n") + "\n"

@@ -45,6 +45,7 @@ func (c *planCmd) Run(a *app) error {
 
 // makePlan plans a spec and shows its warnings.
 func makePlan(a *app, spec *matrix.Spec, w *world) (*memtrix.Plan, error) {
+	w.flows = spec.Workflows
 	plan, err := spec.Plan(w.matrix())
 	if err != nil {
 		return nil, err
@@ -67,6 +68,9 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 			if len(c.Argv) > 0 {
 				fmt.Fprintf(&b, "     flags: %s\n", strings.Join(c.Argv, " "))
 			}
+			if text := packText(c.Cell.Version.Packs); text != "" {
+				fmt.Fprintf(&b, "     custom nodes: %s\n", text)
+			}
 			for _, note := range c.Notes {
 				fmt.Fprintf(&b, "     note: %s\n", note)
 			}
@@ -80,4 +84,13 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 	fmt.Fprintf(&b, "%d cells, %d trials, about %s\n", len(plan.Cells), trials, reports.Duration(matrix.Expected(plan, nil)))
 	_, err := io.WriteString(out, reports.Lines(b.String()))
 	return err
+}
+
+// packText names packs with what they are.
+func packText(packs []memtrix.Pack) string {
+	var names []string
+	for _, p := range packs {
+		names = append(names, p.Short())
+	}
+	return strings.Join(names, ", ")
 }

@@ -183,16 +183,15 @@ func startSession(a *app, db *results.DB, spec string) (memtrix.Session, error) 
 
 func options(s *matrix.Spec) runner.Options {
 	return runner.Options{
-		Prompts:     s.Prompts,
-		Rest:        s.Rest,
-		Free:        s.Free,
-		Interval:    s.Interval,
-		Keep:        s.Keep,
-		Timeouts:    runner.Timeouts(s.Timeouts),
-		Extra:       s.Args,
-		Env:         s.Env,
-		Models:      s.Models,
-		CustomNodes: s.CustomNodes,
+		Prompts:  s.Prompts,
+		Rest:     s.Rest,
+		Free:     s.Free,
+		Interval: s.Interval,
+		Keep:     s.Keep,
+		Timeouts: runner.Timeouts(s.Timeouts),
+		Extra:    s.Args,
+		Env:      s.Env,
+		Models:   s.Models,
 	}
 }
 

@@ -127,6 +127,18 @@ func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) 
 		CacheDir:   cacheDir(db),
 		Vary:       workflows.Vary,
 		SimCommand: simCommand(self),
+	attach   *comfyui.AttachTarget
+	// flows are the spec's workflows, whose nodes decide about packs; loadouts are
+	// the packs of each version.
+	flows    []matrix.WorkflowEntry
+	loadouts map[string]*loadout
+}
+
+// warn tells people what they should know of a version.
+func (w *world) warn(text string) {
+	if w.provider != nil && w.provider.Warn != nil {
+		w.provider.Warn(text)
+	}
 		NoCard:     noCard,
 	}
 	return &world{
@@ -137,9 +149,11 @@ func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) 
 		known:    map[string]memtrix.Version{},
 	}, nil
 }
+		Fit:        workflows.Fit,
 
 // noCard reports whether this machine has no card that can be read.
 func noCard() bool {
+	attach := &comfyui.AttachTarget{Vary: workflows.Vary, Fit: workflows.Fit}
 	_, closeCard, err := recorders.OpenCard(nil)
 	if err != nil {
 		return true
@@ -149,6 +163,7 @@ func noCard() bool {
 }
 
 // cacheDir is the person's cache folder, else (no HOME: services, containers) one
+		loadouts: map[string]*loadout{},
 // in the results folder; "" keeps nothing.
 func cacheDir(db *results.DB) string {
 	dir, err := os.UserCacheDir()
@@ -190,9 +205,18 @@ func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
 		return memtrix.Version{}, fmt.Errorf("no release %q can be simulated; those that can are %s", e.Sim, strings.Join(comfysim.Versions(), ", "))
 	}
 	if e.Sim != "" {
-		return simVersion(e)
+		v, err := simVersion(e)
+		if err != nil {
+			return v, err
+		}
+		return w.simPacks(e, v)
+		Load:     w.load,
 	}
-	r := request(e)
+	return w.withPacks(e, request(e))
+}
+
+// get gives each version once.
+func (w *world) get(r versions.Request) (memtrix.Version, error) {
 	key := fmt.Sprintf("%q", r)
 	if v, ok := w.known[key]; ok {
 		return v, nil
@@ -235,7 +259,7 @@ func (w *world) refuses(v memtrix.Version, s *matrix.Spec) map[string]error {
 		Refuses(memtrix.Version, memtrix.Job) map[string]error
 	})
 	if ok {
-		return t.Refuses(v, memtrix.Job{Extra: s.Args, Models: s.Models, CustomNodes: s.CustomNodes})
+		return t.Refuses(v, memtrix.Job{Extra: s.Args, Models: s.Models})
 	}
 	return nil
 }
@@ -254,11 +278,7 @@ func simVersion(e matrix.VersionEntry) (memtrix.Version, error) {
 }
 
 func (w *world) workflow(e matrix.WorkflowEntry) (memtrix.Workflow, error) {
-	r := workflows.Request{BuiltIn: e.BuiltIn, File: e.File, Name: e.Name, Vary: e.Vary}
-	for _, a := range e.Set {
-		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
-	}
-	built, err := workflows.Build(r)
+	built, err := workflows.Build(requestOf(e))
 	if err == nil && w.spec != nil {
 		markStandIns(&built, w.spec)
 	}
@@ -277,3 +297,12 @@ func (w *world) last(cellID string) (matrix.LastTrial, bool) {
 	}
 	return matrix.LastTrial{Outcome: kind, Seconds: seconds}, true
 }
+// requestOf is what a spec's entry asks for.
+func requestOf(e matrix.WorkflowEntry) workflows.Request {
+	r := workflows.Request{BuiltIn: e.BuiltIn, File: e.File, Name: e.Name, Params: workflows.Params(e.Params), Vary: e.Vary}
+	for _, a := range e.Set {
+		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
+	}
+	return r
+}
+

@@ -148,7 +148,10 @@ func (e *execution) call(ctx context.Context, n *graphNode) (outputs []any, ui o
 		}
 	}
 	c := &call{e: e, s: e.s, n: n, in: values}
-	function := nodeFunctions[n.class]
+	function, own := nodeFunctions[n.class]
+	if !own {
+		function = packFunction
+	}
 	outputs, ui, err = function.run(ctx, c)
 	return outputs, ui, at(n.class+"."+function.name, err)
 }

@@ -17,6 +17,7 @@ type folders struct {
 	base, output, input, temp, user string
 	userIsNew                       bool
 	models                          map[string][]string // kind to folders
+	custom                          []string            // custom_nodes folders
 }
 
 // Old and new names of the same kind of model.
@@ -39,6 +40,7 @@ func newFolders(opts options) (folders, error) {
 		temp:   filepath.Join(opts.str("--temp-directory", base), "temp"),
 		user:   opts.str("--user-directory", filepath.Join(base, "user")),
 		models: map[string][]string{},
+		custom: []string{filepath.Join(base, "custom_nodes")},
 	}
 	root := opts.str("--models-directory", filepath.Join(base, "models"))
 	for kind, names := range modelKinds {
@@ -94,6 +96,14 @@ func lines(text string) []string {
 }
 
 func (f *folders) addKind(name string, dirs []string, base string, first bool) {
+	if name == "custom_nodes" {
+		for _, d := range dirs {
+			if !filepath.IsAbs(d) {
+				d = filepath.Join(base, d)
+			}
+			f.custom = append(f.custom, d)
+		}
+	}
 	for kind, names := range modelKinds {
 		if !slices.Contains(names, name) {
 			continue

@@ -45,6 +45,16 @@ func readNodes() (map[string]*nodeInfo, []string, error) {
 	return nodes, order, nil
 }
 
+// NodeTypes are the node types that can be simulated, sorted. Each ComfyUI since
+// 2023 has them, too.
+func NodeTypes() []string {
+	_, order, err := readNodes()
+	if err != nil {
+		panic(err) // embedded
+	}
+	return slices.Sorted(slices.Values(order))
+}
+
 func readNode(name string, raw object) *nodeInfo {
 	n := &nodeInfo{name: name, raw: raw}
 	inputs, _ := raw.get("input")

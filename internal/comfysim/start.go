@@ -90,6 +90,8 @@ func (s *sim) startStep(ctx context.Context, text string) error {
 		return s.startFault(ctx)
 	case "context":
 		return s.card.openContext()
+	case "packs":
+		return s.importPacks(ctx)
 	case "database":
 		s.makeDatabase()
 		return nil
@@ -114,7 +116,7 @@ func (s *sim) startConditions() map[string]bool {
 		"smart": c.smart, "pinned": c.pinned, "streams": c.streams > 0,
 		"bare": c.bareEnv(), "freshuser": c.folders.userIsNew && !c.opts.has("--multi-user"),
 		"freshdb": path == "" || err != nil, "basedir": c.opts.has("--base-directory"),
-		"nocustom": c.opts.has("--disable-all-custom-nodes"), "deterministic": c.opts.has("--deterministic"), "fp32": c.opts.has("--force-fp32"),
+		"deterministic": c.opts.has("--deterministic"), "fp32": c.opts.has("--force-fp32"),
 		"fp16acc": slices.Contains(c.opts["--fast"], "fp16_accumulation") ||
 			c.opts.has("--fast") && len(c.opts["--fast"]) == 0,
 	}

@@ -215,3 +215,26 @@ func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
+
+// Others lists the packs that a server of a tree sees besides those that it is shown:
+// in the folders of its extra_model_paths.yaml and, where own is set (a version
+// without --base-directory), in the tree's custom_nodes.
+func Others(tree string, own bool) ([]Place, error) {
+	folders, err := ExtraFolders(tree)
+	if err != nil {
+		return nil, err
+	}
+	if dir := filepath.Join(tree, "custom_nodes"); own && isDir(dir) {
+		folders = append(folders, dir)
+	}
+	return All(folders)
+}
+
+// Remarks are what a person should know of a pack before it is loaded.
+func Remarks(p Place) []string {
+	var remarks []string
+	if _, err := os.Stat(filepath.Join(p.Path, "install.py")); err == nil {
+		remarks = append(remarks, fmt.Sprintf("custom node %s has an install.py; memtrix does not run it", p.Name))
+	}
+	return remarks
+}

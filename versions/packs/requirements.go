@@ -99,3 +99,17 @@ func readPyproject(file string) (pyproject, error) {
 	}
 	return p, nil
 }
+
+// Installable takes apart what can be installed beside ComfyUI's own requirements
+// and what cannot: paths and editable installs mean the pack's own folder.
+func Installable(lines []string) (install, left []string) {
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "-e"), strings.HasPrefix(line, "--editable"), strings.HasPrefix(line, "."), strings.HasPrefix(line, "/"):
+			left = append(left, line)
+		default:
+			install = append(install, line)
+		}
+	}
+	return install, left
+}
