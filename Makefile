@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills cost night abba fuzz clean
+.PHONY: demo build test fmt vet staticcheck unit kills cost night abba fuzz fuzz-safetensors clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -58,6 +58,11 @@ fuzz:
 	@for f in FuzzRead:embedded FuzzConvert:convert FuzzDefs:convert FuzzText:convert FuzzDecode:. ; do \
 	  $(GO) test -run xxx -fuzz "^$${f%%:*}$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x ./workflows/$${f##*:} || exit 1; \
 	done
+
+# The reader and the writer of safetensors files, ten million inputs each.
+fuzz-safetensors:
+	$(GO) test -run xxx -fuzz '^FuzzRead$$' -fuzztime $(or $(RUNS),10000000)x -fuzzminimizetime 1x ./workflows/safetensors
+	$(GO) test -run xxx -fuzz '^FuzzEncode$$' -fuzztime $(or $(RUNS),10000000)x -fuzzminimizetime 1x ./workflows/safetensors
 
 clean:
 	rm -rf memtrix demo-results

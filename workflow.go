@@ -23,8 +23,8 @@ type Workflow struct {
 	// Vary lists the inputs that are changed before each prompt, so that
 	// nothing is served from the node cache.
 	Vary []Input `json:"vary,omitempty"`
-	// StandIns names model files that are stand-ins, not real weights.
-	StandIns []string `json:"stand_ins,omitempty"`
+	// StandIns are model files that are stand-ins, not real weights.
+	StandIns []StandIn `json:"stand_ins,omitempty"`
 	// Warnings are what a person should know before it runs, e.g. that a branch
 	// of it has nothing to vary.
 	Warnings []string `json:"-"`
@@ -72,4 +72,26 @@ type Node struct {
 	ClassType string `json:"class_type"`
 	// Title is the person's own name for the node, where there is one.
 	Title string `json:"title,omitempty"`
+}
+
+// StandIn is a model file with a model family's real tensor names, shapes and
+// types, and no real weights.
+type StandIn struct {
+	Name string `json:"name"` // in its folder, as the workflow asks for it
+	// Family, DType and Fill ("zero", "random seed 1") are what memtrix wrote;
+	// all "" in what was stored before they were kept.
+	Family string `json:"family,omitempty"`
+	DType  string `json:"dtype,omitempty"`
+	Fill   string `json:"fill,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+}
+
+// UnmarshalJSON reads a name alone, too: that is what was stored once.
+func (s *StandIn) UnmarshalJSON(data []byte) error {
+	*s = StandIn{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &s.Name)
+	}
+	type plain StandIn
+	return json.Unmarshal(data, (*plain)(s))
 }

@@ -96,10 +96,12 @@ type VersionEntry struct {
 // WorkflowEntry names one workflow. BuiltIn or File is set, never both.
 type WorkflowEntry struct {
 	// Packs are the custom node packs.
-	Packs PacksEntry
+	Packs   PacksEntry
 	BuiltIn string
 	File    string // resolved like VersionEntry.Path
 	Name    string
+	// Params are those of a built-in workflow.
+	Params Params
 	// Set are inputs with another value than the file's, in the spec's order.
 	Set []Assignment
 	// Vary are the inputs that change from prompt to prompt ("5.seed"); empty
@@ -108,6 +110,11 @@ type WorkflowEntry struct {
 
 	pos     pos
 	varyPos []pos
+}
+
+// Params are parameters of a built-in workflow; 0 is the workflow's own value.
+type Params struct {
+	Width, Height, Frames, Batch, Steps int
 }
 
 // Assignment gives one input of a workflow a value.

@@ -168,20 +168,29 @@ func failureNote(t *memtrix.Trial) string {
 	return strings.Join(append([]string{OneLine(t.Outcome.Message)}, proof(t.Outcome)...), "\n")
 }
 
-// standInNotes says which models were not real ones.
+// standInNotes says which models were not real ones, and what was in their place.
 func standInNotes(rows []row) []string {
-	var names []string
+	byFill := map[string][]string{}
 	for _, r := range rows {
-		for _, n := range r.cell.Workflow.StandIns {
-			if !slices.Contains(names, n) {
-				names = append(names, n)
+		for _, s := range r.cell.Workflow.StandIns {
+			fill, name := cmp.Or(s.Fill, "zero"), s.Name
+			if s.Family != "" {
+				name += " (" + s.Family + " " + s.DType + ")"
+			}
+			if !slices.Contains(byFill[fill], name) {
+				byFill[fill] = append(byFill[fill], name)
 			}
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	var notes []string
+	for _, fill := range slices.Sorted(maps.Keys(byFill)) {
+		what := "zeros for weights; nothing is read from disk"
+		if fill != "zero" {
+			what = "random numbers for weights: " + fill
+		}
+		notes = append(notes, "stand-in models (real shapes, "+what+"): "+strings.Join(byFill[fill], ", "))
 	}
-	return []string{"stand-in models (real shapes, zeros for weights; nothing is read from disk): " + strings.Join(names, ", ")}
+	return notes
 }
 
 // shownEvidence bounds the lines of evidence of one trial in a table; all of them

@@ -54,6 +54,7 @@ type cli struct {
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
+	Flows   workflowsCmd  `cmd:"" name:"workflows" help:"The built-in workflows."`
 	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
 	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`

@@ -1,42 +1,102 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"memtrix"
 	"memtrix/matrix"
 	"memtrix/reports"
 	"memtrix/workflows"
+	"memtrix/workflows/standin"
 )
 
-// addStandIns writes a stand-in for each model that a built-in workflow of the
-// spec names and no models folder has, below dir, and adds that folder to the
-// spec's. Nothing of the user's is written, and no model of the user's own
-// workflows is replaced.
+// standInSeed is the seed of the random numbers in models that a run stands in
+// for: the same in all runs.
+const standInSeed = 1
+
+// addStandIns writes a stand-in for each model that a workflow of the spec names
+// and no models folder has, below dir, and adds that folder to the spec's: for
+// built-in workflows always, for others where the spec says so. Nothing of the
+// user's is written. What cannot be recognised is an error, with all of it.
 func addStandIns(a *app, s *matrix.Spec, dir string) error {
-	for _, e := range s.Workflows {
-		if e.BuiltIn == "" {
-			continue
-		}
-		w, err := workflows.BuiltIn(e.BuiltIn)
-		if err != nil {
-			return nil // the plan says it, with its place
-		}
-		for _, f := range workflows.Needed(w) {
-			family, ok := workflows.StandInFor(f)
-			if !ok || named(e, f.Input) || everywhere(s, f) {
-				continue
-			}
-			if err := addStandIn(a, s, dir, f, family); err != nil {
-				return cannot{err}
-			}
+	models, err := filepath.Abs(filepath.Join(dir, "models"))
+	if err != nil {
+		return cannot{err}
+	}
+	fill := standin.Fill{Random: s.StandIns.Random, Seed: standInSeed}
+	plans, err := planStandIns(s, models)
+	if err != nil {
+		return usage{err}
+	}
+	for _, p := range plans {
+		plan := standin.Plan{Family: p.choice.Family, DType: p.choice.DType, Fill: fill, FullSize: s.StandIns.FullSize}
+		if err := addStandIn(a, p, plan); err != nil {
+			return err
 		}
 	}
+	if len(plans) > 0 && !slices.Contains(s.Models, models) {
+		s.Models = append(s.Models, models)
+	}
 	return nil
+}
+
+// plannedStandIn is a file that must be stood in for.
+type plannedStandIn struct {
+	file   workflows.ModelFile
+	choice standin.Choice
+	path   string
+}
+
+// planStandIns recognises all missing models. A stand-in of an earlier run whose
+// real model is here now is removed, so that it is never taken for it.
+func planStandIns(s *matrix.Spec, models string) ([]plannedStandIn, error) {
+	var plans []plannedStandIn
+	var errs []error
+	for _, e := range s.Workflows {
+		if e.BuiltIn == "" && !s.StandIns.Missing {
+			continue
+		}
+		w, err := workflows.Build(requestOf(e))
+		if err != nil {
+			return nil, nil // the plan says it, with its place
+		}
+		for _, f := range workflows.Needed(w) {
+			path := filepath.Join(models, f.Folder, filepath.FromSlash(f.Name))
+			known := func(p plannedStandIn) bool { return p.path == path }
+			if slices.ContainsFunc(plans, known) || !s.StandIns.Missing && named(e, f.Input) {
+				continue
+			}
+			if everywhere(s, f) {
+				if _, ours := standin.Inspect(path); ours && !slices.Contains(s.Models, models) {
+					errs = append(errs, os.Remove(path))
+				}
+				continue
+			}
+			choice, err := standin.Recognise(asFile(w, f), s.StandIns.Families[f.Name])
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			plans = append(plans, plannedStandIn{f, choice, path})
+		}
+	}
+	return plans, errors.Join(errs...)
+}
+
+// asFile adds what a loader node says of its file.
+func asFile(w memtrix.Workflow, f workflows.ModelFile) standin.File {
+	var kind string
+	if json.Unmarshal(w.Graph[f.Node].Inputs["type"], &kind) != nil {
+		kind = ""
+	}
+	return standin.File{Folder: f.Folder, Name: f.Name, Class: f.Class, Input: f.Input, Type: kind}
 }
 
 // named reports whether the spec gives an input another value.
@@ -64,24 +124,32 @@ func everywhere(s *matrix.Spec, f workflows.ModelFile) bool {
 	return true
 }
 
-func addStandIn(a *app, s *matrix.Spec, dir string, f workflows.ModelFile, family string) error {
-	models, err := filepath.Abs(filepath.Join(dir, "models"))
+// addStandIn writes one stand-in. One of an earlier run stays if it is the same,
+// and a file that is none is somebody's own.
+func addStandIn(a *app, p plannedStandIn, plan standin.Plan) error {
+	want := standin.Made{Family: plan.Family.Name, DType: plan.DType, Fill: plan.Fill.String()}
+	if made, ours := standin.Inspect(p.path); ours {
+		made.Bytes = 0
+		if made == want {
+			return nil
+		}
+		if err := os.Remove(p.path); err != nil {
+			return cannot{fmt.Errorf("remove an earlier stand-in: %w", err)}
+		}
+	}
+	err := writeStandIn(a, p.path, plan)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(models, f.Folder, filepath.FromSlash(f.Name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make a folder for a stand-in model: %w", err)
+	weights := "zeros for weights"
+	if plan.Fill.Random {
+		weights = "random numbers for weights"
 	}
-	err = workflows.WriteStandIn(path, family, "fp16")
-	switch {
-	case errors.Is(err, fs.ErrExist): // of an earlier run
-	case err != nil:
-		return fmt.Errorf("write a stand-in for %s: %w", f.Name, err)
-	default:
-		fmt.Fprintf(a.stderr, "no %s here: wrote a stand-in (real shapes, zeros for weights) to %s\n", f.Name, reports.OneLine(path))
-	}
-	s.Models = append(s.Models, models)
+	fmt.Fprintf(a.stderr, "no %s here: wrote a stand-in (%s %s, by %s; real shapes, %s) to %s\n",
+		p.file.Name, want.Family, want.DType, p.choice.Why, weights, reports.OneLine(p.path))
 	return nil
 }
 
@@ -97,11 +165,31 @@ func markStandIns(w *memtrix.Workflow, s *matrix.Spec) {
 	for _, f := range workflows.Needed(*w) {
 		for _, root := range append(roots, s.Models...) {
 			path := filepath.Join(root, f.Folder, filepath.FromSlash(f.Name))
-			if _, ok := workflows.IsStandIn(path); ok {
-				w.StandIns = append(w.StandIns, f.Name)
+			if made, ok := standin.Inspect(path); ok {
+				w.StandIns = append(w.StandIns, memtrix.StandIn{Name: f.Name, Family: made.Family, DType: made.DType, Fill: made.Fill, Bytes: made.Bytes})
 				break
 			}
 		}
+	}
+}
+
+// standInFlags say the same as the spec's keys about stand-ins.
+type standInFlags struct {
+	Standin string            `help:"missing: write a stand-in (real shapes, no weights) for each model that is not here." enum:",missing" default:""`
+	Family  map[string]string `help:"What a missing model is: FILE=FAMILY or FILE='FAMILY DTYPE'; see 'memtrix standin list'." placeholder:"FILE=FAMILY"`
+	Yes     bool              `short:"y" help:"Write stand-in models at their whole size where the file system has no sparse files, without asking."`
+}
+
+func (f *standInFlags) say(s *matrix.Spec) {
+	s.StandIns.FullSize = f.Yes
+	if f.Standin == "missing" || len(f.Family) > 0 {
+		s.StandIns.Missing = true
+	}
+	for name, family := range f.Family {
+		if s.StandIns.Families == nil {
+			s.StandIns.Families = map[string]string{}
+		}
+		s.StandIns.Families[strings.ReplaceAll(name, `\`, "/")] = family
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 
 type runCmd struct {
 	specFlags
+	standInFlags
 	Results string `help:"Folder for memtrix.db, pictures and the raw files of each trial." default:"memtrix-results" type:"path"`
 	Session string `help:"new, last, or a session's name. By default the last session of this spec goes on if it was interrupted, else a new one begins." placeholder:"SESSION"`
 	JSON    bool   `name:"json" help:"One JSON document on standard output and nothing else there."`
@@ -41,6 +42,7 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	c.ownModels(a, spec)
+	c.say(spec)
 	db, err := results.Open(a.ctx, c.Results)
 	if err != nil {
 		return cannot{err}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"memtrix/workflows"
+	"memtrix/workflows/standin"
 )
 
 func TestMain(m *testing.M) {
@@ -39,7 +40,9 @@ func standIn(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	path := ts.MkAbs(args[1])
 	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
-	ts.Check(workflows.WriteStandIn(path, args[0], "fp16"))
+	family, err := standin.Find(args[0])
+	ts.Check(err)
+	ts.Check(standin.Write(context.Background(), path, standin.Plan{Family: family, DType: family.DTypes[0], FullSize: true}))
 }
 
 // exits runs a command and checks its exit status: exits 2 memtrix plan bad.yaml

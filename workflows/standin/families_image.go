@@ -15,7 +15,7 @@ var imageFamilies = []*Family{
 		parts: []part{
 			{list: "sd15.unet", prefix: diffusion},
 			{list: "sd.vae", prefix: "first_stage_model."},
-			{list: "clip-l", prefix: "cond_stage_model.transformer."},
+			{list: "clip-l", prefix: "cond_stage_model.transformer.", drop: []string{"text_projection.weight"}},
 		},
 		names: []string{`(^|_)v?1_5(_|$)`, `sd_?15`, `sdv?1_5`},
 	},

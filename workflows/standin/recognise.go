@@ -56,6 +56,9 @@ func Recognise(f File, mapped string) (Choice, error) {
 	if mapped != "" {
 		return choose(f, mapped)
 	}
+	if c, ok := published(f); ok {
+		return c, nil
+	}
 	name := plain(base(f.Name))
 	family, why := byName(f, name), "its name"
 	if family == nil {
@@ -78,6 +81,18 @@ func Recognise(f File, mapped string) (Choice, error) {
 		why += "; type not told, so the usual one"
 	}
 	return Choice{Family: family, DType: dtype, Why: why}, nil
+}
+
+// published finds a file under the very name that it is published with.
+func published(f File) (Choice, bool) {
+	for _, family := range All() {
+		for _, p := range family.Published {
+			if sameFolder(family.Folder, f.Folder) && strings.EqualFold(p.File, path.Base(f.Name)) {
+				return Choice{Family: family, DType: p.DType, Why: "its name"}, true
+			}
+		}
+	}
+	return Choice{}, false
 }
 
 // choose follows what a person said.

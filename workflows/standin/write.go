@@ -118,22 +118,30 @@ func (p Plan) write(ctx context.Context, f *os.File, head []byte, h *safetensors
 	return nil
 }
 
-// room looks whether the file fits, which is not known of a file system that does
-// not tell.
+// room looks whether the file fits, as far as the file system tells.
 func (p Plan) room(f *os.File, size int64) error {
 	dir := filepath.Dir(f.Name())
 	free, err := freeBytes(dir)
-	known := err == nil
+	if err != nil {
+		free = math.MaxInt64
+	}
+	holes := false
 	if !p.Fill.Random {
 		makeSparse(f)
-		if sparse(f) {
-			return nil
-		}
-		if !p.FullSize {
-			return &NoSparseError{Dir: dir, Size: size, Free: free}
-		}
+		holes = sparse(f)
 	}
-	if known && free < size {
+	return fits(dir, size, free, holes, p.Fill.Random || p.FullSize)
+}
+
+// fits decides whether a file may be written: one with holes always, another if
+// that is meant and it fits.
+func fits(dir string, size, free int64, holes, whole bool) error {
+	switch {
+	case holes:
+		return nil
+	case !whole:
+		return &NoSparseError{Dir: dir, Size: size, Free: free}
+	case free < size:
 		return &NoRoomError{Dir: dir, Size: size, Free: free}
 	}
 	return nil

@@ -7,11 +7,12 @@ PYTHON is one that can run that ComfyUI, MEMTRIX the program, WORK_FOLDER an emp
 folder on a file system with sparse files. For each family and type of `memtrix
 standin list` the stand-in is written, loaded by ComfyUI's own loader node on the
 CPU, and removed. One line each: family, type, tensors, bytes, what the model
-became, what the log said of keys that are missing or left over, MiB taken.
+became, what the log said of keys that are missing or left over (at DEBUG: what a
+server does not show by default), MiB taken.
 
 Weights are not copied out of the file: load_state_dict is made to assign, as it
-does under dynamic VRAM. So files that are larger than the RAM can be loaded, and
-their names and shapes are compared all the same.
+does under dynamic VRAM. A file that is too large to be mapped is given to the
+loader as tensors of torch's meta device, made of its header ("names and shapes").
 """
 
 import contextlib
@@ -50,7 +51,8 @@ class Lines(logging.Handler):
         self.lines = []
 
     def emit(self, record):
-        self.lines.append(record.getMessage())
+        line = record.getMessage()
+        self.lines.append(line if record.levelno > logging.DEBUG else "DEBUG: " + line)
 
 
 def start(tree, work):
@@ -66,11 +68,51 @@ def start(tree, work):
         return plain(self, state_dict, strict=strict, assign=True)
 
     torch.nn.Module.load_state_dict = assigning
+    import comfy.utils
+    mapped = comfy.utils.load_torch_file
+
+    def mapped_or_named(path, *args, **kwargs):
+        try:
+            return mapped(path, *args, **kwargs)
+        except RuntimeError as e:
+            if "unable to mmap" not in str(e):
+                raise
+            NAMED.append(path)
+            tensors, metadata = named(path)
+            return (tensors, metadata) if kwargs.get("return_metadata") else tensors
+
+    comfy.utils.load_torch_file = mapped_or_named
     import folder_paths
     for folder in list(LOADERS) + ["loras", "upscale_models"]:
         folder_paths.add_model_folder_path(folder, os.path.join(work, folder), is_default=True)
     import nodes
     return nodes
+
+
+NAMED = []
+
+
+def named(path):
+    """The tensors of a file without their weights; those that are no weights are read."""
+    import struct
+    import torch
+    kinds = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "F8_E4M3": torch.float8_e4m3fn,
+             "U8": torch.uint8}
+    with open(path, "rb") as f:
+        size, = struct.unpack("<Q", f.read(8))
+        header = json.loads(f.read(size))
+        metadata = header.pop("__metadata__", None)
+        tensors = {}
+        for name, info in header.items():
+            start, end = info["data_offsets"]
+            kind = kinds[info["dtype"]]
+            if info["dtype"] == "U8" or end - start <= 8:
+                f.seek(8 + size + start)
+                data = torch.frombuffer(bytearray(f.read(end - start)), dtype=kind)
+                tensors[name] = data.reshape(info["shape"])
+            else:
+                tensors[name] = torch.empty(info["shape"], dtype=kind, device="meta")
+    return tensors, metadata
 
 
 def write(memtrix, work, family, dtype):
@@ -140,9 +182,9 @@ def complaints(lines):
     for line in lines:
         low = line.lower()
         if any(w in low for w in ("missing", "unexpected", "leftover", "left over", "not loaded", "warning: no", "error")):
-            if "left over keys: dict_keys([])" in low:
+            if low.endswith("left over keys: dict_keys([])"):
                 continue
-            bad.append(line[:160])
+            bad.append(line[:200])
     return " | ".join(bad) or "-"
 
 
@@ -167,12 +209,15 @@ def main():
             continue
         for dtype in family["dtypes"]:
             log.lines.clear()
+            NAMED.clear()
             with written(memtrix, work, family, dtype) as path:
                 size = os.path.getsize(path)
                 try:
                     what = load(nodes, memtrix, work, families, family, path)
                 except Exception as e:
                     what = "FAILED: %s: %s" % (type(e).__name__, str(e)[:200])
+                if NAMED:
+                    what += " (names and shapes)"
                 print("\t".join([name, dtype, str(size), what, complaints(log.lines), "%(RssAnon)d MiB" % resident()]),
                       flush=True)
             gc.collect()
