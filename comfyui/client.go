@@ -192,6 +192,12 @@ type Stats struct {
 		Argv     []string `json:"argv"`
 		RAMTotal int64    `json:"ram_total"`
 		RAMFree  int64    `json:"ram_free"`
+		OS       string   `json:"os"`
+		Python   string   `json:"python_version"`
+		Packages []struct {
+			Name      string `json:"name"`
+			Installed string `json:"installed"` // null where it is not
+		} `json:"comfy_package_versions"`
 	} `json:"system"`
 	Devices []struct {
 		Name           string `json:"name"`

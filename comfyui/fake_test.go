@@ -23,6 +23,7 @@ import (
 	"github.com/coder/websocket"
 
 	"memtrix"
+	"memtrix/internal/comfysim"
 )
 
 // A recording is what a real server answered and sent, in order. The fake server
@@ -239,11 +240,14 @@ const (
 	fakeMode   = "MEMTRIX_FAKE_MODE"
 	fakeParent = "MEMTRIX_FAKE_PARENT" // a folder for the trial
 	fakeHome   = "MEMTRIX_FAKE_HOME"   // the folder of this package
+	simServer  = "MEMTRIX_SIM_SERVER"  // set: the simulated ComfyUI
 	goRace     = "GORACE"              // keeps the race detector from sleeping at exit
 )
 
 func TestMain(m *testing.M) {
 	switch {
+	case os.Getenv(simServer) != "":
+		os.Exit(comfysim.Main(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	case os.Getenv(fakeServer) != "":
 		fakeMain()
 	case os.Getenv(fakeParent) != "":

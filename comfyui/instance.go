@@ -26,13 +26,14 @@ type Instance struct {
 	log     *logWriter
 	record  *recorder
 	client  *client
+	fitting fitting
 	talk    *talk       // set once it is ready
 	link    *probe.Link // nil without a probe
 
 	saying  sync.Mutex
 	banner  Banner
-	aimdo   aimdoLog
 	imports importLog
+	aimdo   aimdoLog
 	prompts map[string]int // number of a prompt by its id
 
 	emitting sync.Mutex
@@ -61,8 +62,8 @@ func (i *Instance) line(l memtrix.LogLine) {
 	i.saying.Lock()
 	i.banner.read(l.Text)
 	i.aimdo.read(l.At, l.Text)
-	i.saying.Unlock()
 	i.imports.read(l.At, l.Text)
+	i.saying.Unlock()
 	if i.job.Log != nil {
 		i.job.Log(l)
 	}
@@ -126,6 +127,7 @@ func (i *Instance) start(env []string) error {
 	if i.record, err = newRecorder(i.layout.dir); err != nil {
 		return errors.Join(err, i.log.close())
 	}
+	i.fitting = fitting{fit: i.target.Fit, dir: i.layout.dir}
 	i.client = newClient(fmt.Sprintf("http://127.0.0.1:%d", i.layout.port))
 	inherits, env, err := i.openProbe(env)
 	if err == nil {
@@ -179,7 +181,7 @@ func (i *Instance) Ready(ctx context.Context) error {
 	}
 	i.talk = &talk{
 		client: i.client, socket: socket, clientID: id, now: i.now, record: i.record, emit: i.emit,
-		gone: i.process.exited, how: i.process.ended, past: map[string]bool{},
+		gone: i.process.exited, how: i.process.ended,
 	}
 	i.emit(memtrix.Event{At: i.now(), Kind: memtrix.EventReady})
 	return nil
@@ -205,12 +207,12 @@ func (i *Instance) Do(ctx context.Context, n int) (memtrix.PromptResult, error) 
 	if i.talk == nil {
 		return memtrix.PromptResult{Index: n}, errors.New("the server is not ready")
 	}
-	w := i.job.Cell.Workflow
-	graph := w.Graph
-	if i.target.Vary != nil {
-		graph = i.target.Vary(w, n)
-	}
-	result, err := i.talk.do(ctx, n, graph)
+	result, err := i.fitting.do(ctx, i.talk, i.job.Cell.Workflow, n, func(w memtrix.Workflow) map[string]memtrix.GraphNode {
+		if i.target.Vary == nil {
+			return w.Graph
+		}
+		return i.target.Vary(w, n)
+	})
 	i.saying.Lock()
 	i.prompts[result.ID] = n
 	i.saying.Unlock()

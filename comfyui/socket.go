@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -34,8 +35,12 @@ type socket struct {
 	url    string
 	now    clock
 	record *recorder
+	client *http.Client
 	cancel context.CancelFunc
 	closed chan struct{}
+	// tap is shown each frame as it comes, and nil for a connection that is lost.
+	// What it takes is neither written down nor queued. It may be nil.
+	tap func(at time.Duration, frame []byte) (taken bool)
 
 	mu     sync.Mutex
 	queue  []arrival
@@ -52,7 +57,14 @@ const (
 // openSocket connects, and returns once the connection stands: what a prompt
 // sends after that is not missed.
 func openSocket(ctx context.Context, base, clientID string, now clock, record *recorder) (*socket, error) {
+	return openTapped(ctx, newClient(base), clientID, now, record, nil)
+}
+
+func openTapped(ctx context.Context, c *client, clientID string, now clock, record *recorder, tap func(time.Duration, []byte) bool) (*socket, error) {
+	base := c.base
 	s := &socket{
+		client: c.http,
+		tap:    tap,
 		url:    "ws" + strings.TrimPrefix(base, "http") + "/ws?clientId=" + url.QueryEscape(clientID),
 		now:    now,
 		record: record,
@@ -72,7 +84,7 @@ func openSocket(ctx context.Context, base, clientID string, now clock, record *r
 func (s *socket) dial(ctx context.Context) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, s.url, nil)
+	conn, _, err := websocket.Dial(ctx, s.url, &websocket.DialOptions{HTTPClient: s.client})
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +104,9 @@ func (s *socket) run(ctx context.Context, conn *websocket.Conn) {
 		}
 		at := s.now()
 		s.record.write(at, "closed", true)
+		if s.tap != nil {
+			s.tap(at, nil)
+		}
 		s.push(arrival{at: at, state: lost})
 		if conn = s.redial(ctx); conn == nil {
 			return
@@ -126,6 +141,9 @@ func (s *socket) readAll(ctx context.Context, conn *websocket.Conn) {
 		}
 		if data = standardJSON(data); !json.Valid(data) {
 			continue // no frame of the protocol
+		}
+		if s.tap != nil && s.tap(at, data) {
+			continue
 		}
 		s.record.write(at, "frame", json.RawMessage(data))
 		s.push(arrival{at: at, raw: data})

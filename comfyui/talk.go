@@ -11,8 +11,8 @@ import (
 	"memtrix"
 )
 
-// talk is a conversation with one server that is ours alone: nobody else sends it
-// prompts.
+// talk is a conversation with one server. It may be ours alone, or one to which
+// others send prompts, too.
 type talk struct {
 	client   *client
 	socket   *socket
@@ -23,7 +23,12 @@ type talk struct {
 	gone     <-chan struct{} // closed when the server process has ended
 	how      func() string   // says how it ended
 
-	past map[string]bool // ids of prompts that are over
+	// abandon lets go of a prompt that is given up, "" for one whose id is not
+	// known; nil interrupts what runs, whosoever it is.
+	abandon func(id string)
+	// idle reports whether the server's queue is known to be empty; nil where only
+	// memtrix could empty it.
+	idle func() bool
 }
 
 const (
@@ -59,7 +64,16 @@ type work struct {
 
 	entry   *entry
 	entryAt time.Duration
+	missed  int // answers without it while the queue was empty
 }
+
+// mayMiss is how often a prompt may be neither in the queue nor in the history:
+// what was asked first may be answered last.
+const mayMiss = 2
+
+// errForgotten is a prompt that somebody took out of the queue, or whose server was
+// started anew.
+var errForgotten = errors.New("the server does not have it any more: its queue was cleared, or it was started anew")
 
 // answer is what a question to the history brought.
 type answer struct {
@@ -81,7 +95,6 @@ func (t *talk) do(ctx context.Context, n int, graph map[string]memtrix.GraphNode
 	}
 	w.id, w.result.ID = accepted.PromptID, accepted.PromptID
 	t.record.write(w.start, "post_prompt", raw)
-	defer func() { t.past[w.id] = true }()
 	t.emit(memtrix.Event{At: w.start, Kind: memtrix.EventPromptStart, Prompt: n})
 	for _, f := range refusals(accepted.NodeErrors, graph, t.client.optionsOf(ctx)) {
 		w.refused = true
@@ -103,7 +116,7 @@ func (w *work) notAccepted(ctx context.Context, err error) (memtrix.PromptResult
 	var status *StatusError
 	if !errors.As(err, &status) {
 		if ctx.Err() != nil {
-			w.t.giveUp() // it may have been accepted all the same
+			w.t.giveUp("") // it may have been accepted all the same
 		}
 		return w.result, w.t.because(ctx, fmt.Errorf("send prompt %d: %w", w.n, err))
 	}
@@ -158,13 +171,16 @@ func (w *work) follow(ctx context.Context) error {
 		case a := <-answers:
 			asking = false
 			w.answered(a)
+			if w.missed > mayMiss {
+				return fmt.Errorf("prompt %d: %w", w.n, errForgotten)
+			}
 		case <-timer.C:
 			ask()
 		case <-w.t.gone:
 			w.lastFrames()
 			return fmt.Errorf("%w while prompt %d ran (%s)", errEnded, w.n, w.t.how())
 		case <-ctx.Done():
-			w.t.giveUp()
+			w.t.giveUp(w.id)
 			return fmt.Errorf("prompt %d: %w", w.n, context.Cause(ctx))
 		}
 		if w.complete() {
@@ -188,8 +204,12 @@ func (w *work) lastFrames() {
 	}
 }
 
-// giveUp ends the running prompt. The server is ours, so nobody else is hurt.
-func (t *talk) giveUp() {
+// giveUp lets go of a prompt. Where the server is ours nobody else is hurt.
+func (t *talk) giveUp(id string) {
+	if t.abandon != nil {
+		t.abandon(id)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	// The server may be stuck; the caller goes on to stop it.
@@ -219,6 +239,9 @@ func (w *work) answered(a answer) {
 	// An error is a server too busy to answer or about to die; the next try or
 	// the end of the process tells.
 	if a.err != nil || a.entry == nil {
+		if a.err == nil && w.t.idle != nil && w.t.idle() {
+			w.missed++
+		}
 		return
 	}
 	w.entry, w.entryAt = a.entry, w.t.now()
@@ -238,9 +261,8 @@ func (w *work) arrived() {
 			continue
 		}
 		f, ok := parseFrame(a.raw)
-		// A frame may come before the answer that tells the prompt's id: it is
-		// ours unless it belongs to an earlier one.
-		if !ok || f.Data.PromptID == "" || w.t.past[f.Data.PromptID] {
+		// What others send to the server is told to all, in part.
+		if !ok || f.Data.PromptID != w.id {
 			continue
 		}
 		w.frame(f, a)

@@ -34,7 +34,7 @@ func speak(t *testing.T, f *fake) (*talk, func() []memtrix.Event, chan struct{})
 	var events []memtrix.Event
 	gone := make(chan struct{})
 	tk := &talk{client: newClient(srv.URL), socket: s, clientID: "me", now: now, record: record, gone: gone,
-		how: func() string { return "killed by signal KILL" }, past: map[string]bool{},
+		how:  func() string { return "killed by signal KILL" },
 		emit: func(e memtrix.Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) }}
 	return tk, func() []memtrix.Event { mu.Lock(); defer mu.Unlock(); return slices.Clone(events) }, gone
 }

@@ -54,23 +54,27 @@ func (r *specReader) root(root ast.Node) {
 		}
 		return c
 	}, strings.TrimSuffix(base, filepath.Ext(base)))
-	seen := map[string]bool{}
+	seen := map[string]pos{}
 	ok := r.keys(root, "the spec", specKeys, func(f field) {
-		seen[f.key] = true
+		seen[f.key] = f.at
 		r.field(f)
 	})
 	if !ok {
 		return
 	}
 	for _, must := range []string{"versions", "workflows"} {
-		if !seen[must] {
+		if _, ok := seen[must]; !ok {
 			r.fail(position(root), "the spec has no %s:", must)
 		}
 	}
 	s.applyDefaults(r.defaults)
-	if !seen["settings"] {
+	if _, ok := seen["settings"]; !ok {
 		s.Settings = FirstLookSettings("gpu")
+		if s.running() { // nobody can choose any
+			s.Settings = asItIs
+		}
 	}
+	r.serverWarnings(seen)
 	if len(r.errs) == 0 {
 		r.checkCells()
 	}
@@ -181,9 +185,9 @@ func (r *specReader) timeouts(n ast.Node) {
 	t := &r.spec.Timeouts
 	into := map[string]*time.Duration{
 		"start": &t.Start, "prompt": &t.Prompt, "silence": &t.Silence,
-		"free": &t.Free, "stop": &t.Stop, "card": &t.Card,
+		"free": &t.Free, "stop": &t.Stop, "card": &t.Card, "queue": &t.Queue,
 	}
-	known := []string{"start", "prompt", "silence", "free", "stop", "card"}
+	known := []string{"start", "prompt", "silence", "free", "stop", "card", "queue"}
 	r.keys(n, "timeouts", known, func(f field) {
 		r.duration(f.value, "timeouts: "+f.key, false, time.Millisecond, longest, into[f.key])
 	})

@@ -117,7 +117,7 @@ func TestParseDefaults(t *testing.T) {
 		s.Interval != time.Millisecond || s.Budget != 0 || s.Control != nil {
 		t.Errorf("got %+v", s)
 	}
-	want := Timeouts{5 * time.Minute, 30 * time.Minute, 10 * time.Minute, 15 * time.Second, 30 * time.Second, 2 * time.Minute}
+	want := Timeouts{5 * time.Minute, 30 * time.Minute, 10 * time.Minute, 15 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute}
 	if s.Timeouts != want {
 		t.Errorf("got %+v, want %+v", s.Timeouts, want)
 	}

@@ -16,8 +16,6 @@ var asVersion = map[string]string{
 	"release": "", "commit": "", "branch": "", "tag": "", "pr": "pr:", "latest": "latest",
 }
 
-const urlLater = "url: a server that runs cannot be measured by this version of memtrix; name its folder with path:"
-
 // versionDefaults are keys at the top of a spec that count for all versions
 // named by version: which do not have their own.
 var versionDefaults = []string{"source", "packages", "overrides", "wheels", "python"}
@@ -41,7 +39,11 @@ func (r *specReader) versions(n ast.Node) {
 
 func (r *specReader) version(n ast.Node) (VersionEntry, bool) {
 	v := VersionEntry{pos: position(n)}
-	if _, ok := scalarText(n); ok {
+	if text, ok := scalarText(n); ok {
+		if address.MatchString(text) {
+			r.url(n, &v)
+			return v, v.URL != ""
+		}
 		r.versionText(n, &v)
 		return v, v.Version != ""
 	}
@@ -61,7 +63,7 @@ func (r *specReader) version(n ast.Node) (VersionEntry, bool) {
 // oneVersion reports an entry that names no version, or several.
 func (r *specReader) oneVersion(v VersionEntry) bool {
 	var has []string
-	for _, way := range []struct{ key, value string }{{"version:", v.Version}, {"path:", v.Path}, {"sim:", v.Sim}} {
+	for _, way := range []struct{ key, value string }{{"version:", v.Version}, {"path:", v.Path}, {"sim:", v.Sim}, {"url:", v.URL}} {
 		if way.value != "" {
 			has = append(has, way.key)
 		}
@@ -70,7 +72,7 @@ func (r *specReader) oneVersion(v VersionEntry) bool {
 	case 1:
 		return true
 	case 0:
-		r.fail(v.pos, "a version needs version: (a release, commit, branch, pr:N or latest), path: (a ComfyUI folder) or sim: (a release to simulate)")
+		r.fail(v.pos, "a version needs version: (a release, commit, branch, pr:N or latest), path: (a ComfyUI folder), url: (a server that runs) or sim: (a release to simulate)")
 	default:
 		r.fail(v.pos, "a version has %s, not both", strings.Join(has, " or "))
 	}
@@ -83,6 +85,10 @@ func (r *specReader) versionMeanings(v VersionEntry, keys []field) bool {
 	before := len(r.errs)
 	for _, f := range keys {
 		switch {
+		case slices.Contains(serverKeys, f.key) && v.URL == "":
+			r.fail(f.at, "%s: goes with url:, a server that runs", f.key)
+		case v.URL != "" && slices.Contains(startKeys, f.key):
+			r.fail(f.at, "%s: has no meaning beside url:, a server that runs as it is", f.key)
 		case !slices.Contains(versionDefaults, f.key):
 		case v.Sim != "":
 			r.fail(f.at, "%s: has no meaning for a simulated version", f.key)
@@ -101,8 +107,8 @@ func (r *specReader) versionText(n ast.Node, v *VersionEntry) {
 	text, ok := r.word(n, "version")
 	switch {
 	case !ok:
-	case strings.Contains(text, "://"):
-		r.fail(position(n), "%s", urlLater)
+	case address.MatchString(text):
+		r.fail(position(n), "version %q is a server; write \"url: %s\"", shorten(text), shorten(text))
 	case pathLike.MatchString(text):
 		r.fail(position(n), "version %q is a path; write \"path: %s\"", shorten(text), shorten(text))
 	case strings.ContainsAny(text, " \t"):
@@ -126,17 +132,23 @@ func (r *specReader) versionField(f field, v *VersionEntry) {
 		}
 	case "name":
 		r.name(f.value, &v.Name)
-	case "url":
-		r.fail(f.at, "%s", urlLater)
-	default:
-		if slices.Contains(versionDefaults, f.key) {
-			r.versionDefault(f, v)
-			return
 	case "custom-nodes":
 		r.customNodes(f, &v.Packs)
 		v.Packs.Own = true
 	case "custom-nodes-from":
 		r.customNodesFrom(f, &v.Packs)
+	case "url":
+		r.url(f.value, v)
+	case "pid":
+		r.count(f.value, "pid", 1<<22, &v.PID)
+	case "interrupt":
+		r.interrupt(f.value, v)
+	case "free":
+		r.onOff(f.value, "free", &v.Free)
+	default:
+		if slices.Contains(versionDefaults, f.key) {
+			r.versionDefault(f, v)
+			return
 		}
 		if prefix, meant := asVersion[f.key]; meant {
 			text, _ := scalarText(f.value)
@@ -252,6 +264,7 @@ func (r *reader) location(text string) string {
 func (s *Spec) applyDefaults(d VersionEntry) {
 	for i := range s.Versions {
 		v := &s.Versions[i]
+		v.packsDefault(d.Packs)
 		if v.Version == "" {
 			continue
 		}
@@ -264,7 +277,6 @@ func (s *Spec) applyDefaults(d VersionEntry) {
 		}
 		if v.Overrides == nil {
 			v.Overrides = d.Overrides
-		v.packsDefault(d.Packs)
 		}
 	}
 }

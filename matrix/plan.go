@@ -122,7 +122,7 @@ func (p *planner) versions() []memtrix.Version {
 			v, err = v.Unavailable(e.label(), err), nil
 		}
 		if err != nil {
-			p.fail(e.pos, err, "version %s: %v", e.label(), err)
+			p.fail(e.about(err), err, "version %s: %v", e.label(), err)
 			continue
 		}
 		for _, name := range []string{e.Name, v.Name, v.Release, e.label()} {
@@ -161,6 +161,8 @@ func (e VersionEntry) label() string {
 		return e.Sim
 	case e.Version != "":
 		return e.Version
+	case e.URL != "":
+		return e.URL
 	}
 	return e.Path
 }
@@ -357,9 +359,9 @@ func (p *planner) placeOf(kind, name string) pos {
 // add plans a cell unless it is planned already; then it gives that one.
 func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
-	id := c.ID()
-	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
 	c, notes, missing := p.with(c)
+	c.Probe = p.spec.Probe && c.Version.Target == memtrix.TargetComfyUI
+	id := c.ID()
 	if i, again := p.index[id]; again {
 		return p.out[i].Cell, true
 	}
@@ -376,6 +378,9 @@ func (p *planner) add(c memtrix.Cell) (memtrix.Cell, bool) {
 		cell.Status, cell.Argv = memtrix.StatusNotApplicable, nil
 	} else if p.world.Notes != nil {
 		cell.Notes = p.world.Notes(c)
+	}
+	if cell.Reason == "" {
+		cell.Notes = append(cell.Notes, notes...)
 	}
 	p.index[id] = len(p.out)
 	p.out = append(p.out, cell)

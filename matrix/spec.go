@@ -66,7 +66,7 @@ type Spec struct {
 	settingsPos pos
 }
 
-// VersionEntry names one version: Version, Path or Sim is set, never two. Paths
+// VersionEntry names one version: Version, Path, Sim or URL is set, never two. Paths
 // are resolved: relative ones against the spec's folder, ~ against the home folder.
 type VersionEntry struct {
 	// Version is a release, a commit, a branch, "pr:N", "latest" or "latest~N".
@@ -75,6 +75,12 @@ type VersionEntry struct {
 	Path string
 	// Sim is the release that internal/comfysim should act as.
 	Sim string
+	// URL is where a server listens that runs already. PID is its process, 0 to
+	// find it; Interrupt and Free allow what would otherwise be its user's alone.
+	URL       string
+	PID       int
+	Interrupt bool
+	Free      bool
 	// Name is the person's own name for it, "" for what the version says.
 	Name string
 	// Python is the interpreter, "" for one that is found. A word without a slash
@@ -89,14 +95,14 @@ type VersionEntry struct {
 	Overrides map[string]string
 	// Wheels is the folder with all packages, "" for the package index.
 	Wheels string
+	// Packs are the custom node packs.
+	Packs PacksEntry
 
 	pos pos
 }
 
 // WorkflowEntry names one workflow. BuiltIn or File is set, never both.
 type WorkflowEntry struct {
-	// Packs are the custom node packs.
-	Packs   PacksEntry
 	BuiltIn string
 	File    string // resolved like VersionEntry.Path
 	Name    string
@@ -164,6 +170,7 @@ type Timeouts struct {
 	Free    time.Duration // until POST /free has acted
 	Stop    time.Duration // until the server's processes are gone
 	Card    time.Duration // until the card is empty before a trial
+	Queue   time.Duration // until others' prompts on a server of theirs are done
 }
 
 // Expectation says which outcome counts as success for some cells. Where
@@ -198,6 +205,7 @@ func NewSpec() *Spec {
 			Free:    15 * time.Second,
 			Stop:    30 * time.Second,
 			Card:    2 * time.Minute,
+			Queue:   10 * time.Minute,
 		},
 	}
 }

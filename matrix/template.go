@@ -176,7 +176,7 @@ free: on                   # then ask for POST /free and read again
 # expect:                  # outcomes that count as success
 #   - when: {vram-mode: high}
 #     outcome: oom
-# timeouts: {start: 5m, prompt: 30m, silence: 10m, free: 15s, stop: 30s, card: 2m}
+# timeouts: {start: 5m, prompt: 30m, silence: 10m, free: 15s, stop: 30s, card: 2m, queue: 10m}
 # hardware: [as-is]        # or {name: card-8g, vram: 8GiB, ram: 16GiB}: act as a smaller machine
 # args: ["--verbose", "DEBUG"]        # raw flags for every server
 # env: {PYTORCH_CUDA_ALLOC_CONF: ""}  # environment variables for every server

@@ -60,6 +60,11 @@ func (b before) difference(t *memtrix.Trial, meters []string) difference {
 	from, earlier := b.of(t)
 	d := difference{from: from, peaks: map[string]float64{}}
 	kind := t.Outcome.Kind
+	// What others did on a server is in its trials' numbers, too.
+	shared := func(e *memtrix.Trial) bool { return e.Shared }
+	if t.Shared || slices.ContainsFunc(earlier, shared) {
+		return difference{}
+	}
 	if from == "" || kind == memtrix.Interrupted || kind == memtrix.HarnessFailure || kind == memtrix.NotApplicable ||
 		slices.ContainsFunc(earlier, func(e *memtrix.Trial) bool { return e.Simulated != t.Simulated }) {
 		return difference{}

@@ -112,10 +112,14 @@ func newHeatmap(s Session, meter string) heatmap {
 	return h
 }
 
-// columnLabels marks the versions that a simulator ran, where others are real.
+// columnLabels marks the versions that a simulator ran, where others are real, and
+// servers that ran before.
 func columnLabels(s Session, versions []string) []string {
-	simulated, measured := map[string]bool{}, false
+	simulated, attached, measured := map[string]bool{}, map[string]bool{}, false
 	for _, t := range s.Trials {
+		if t.Cell.Version.Attached != nil {
+			attached[t.Cell.Version.Name] = true
+		}
 		if t.Simulated {
 			simulated[t.Cell.Version.Name] = true
 		} else {
@@ -124,6 +128,9 @@ func columnLabels(s Session, versions []string) []string {
 	}
 	labels := slices.Clone(versions)
 	for i, v := range versions {
+		if attached[v] {
+			labels[i] += " (attached)"
+		}
 		if simulated[v] && measured {
 			labels[i] += " (sim)"
 		}

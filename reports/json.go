@@ -57,6 +57,8 @@ type trialJSON struct {
 	Peaks     map[string]int64           `json:"peaks"`
 	Prompts   []promptJSON               `json:"prompts"`
 	Simulated bool                       `json:"simulated"`
+	Attached  *memtrix.Attached          `json:"attached,omitempty"`
+	Shared    bool                       `json:"shared,omitempty"`
 	PeaksHow  map[string]memtrix.PeakHow `json:"peaks_how,omitempty"`
 	// PeaksBy has every way in which a peak was got, so that a sampled one can
 	// be held against the kernel's.
@@ -157,9 +159,9 @@ func newCellJSON(p memtrix.PlannedCell) cellJSON {
 		Version: c.Version.Name, Commit: c.Version.Commit, Workflow: c.Workflow.Name, Hardware: c.Hardware.Name,
 		Settings: present(c.Settings), Argv: append([]string{}, p.Argv...),
 		Status: p.Status, Reason: p.Reason, Notes: p.Notes, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
+		Packs: packsJSON(c.Version.Packs, nil),
 	}
 }
-		Packs: packsJSON(c.Version.Packs, nil),
 
 // present writes no settings as {}, since a default cell has settings: none.
 func present(s memtrix.Settings) memtrix.Settings {
@@ -176,17 +178,19 @@ func newTrialJSON(t *memtrix.Trial) trialJSON {
 		Outcome: o.Kind, Memory: o.Memory, How: o.How, Phase: o.Phase, Node: o.Node,
 		Peaks: map[string]int64{}, PeaksHow: map[string]memtrix.PeakHow{}, PeaksBy: map[memtrix.PeakHow]map[string]int64{},
 		Prompts: make([]promptJSON, 0, len(t.Prompts)), Simulated: t.Simulated,
+		Attached: c.Version.Attached, Shared: t.Shared,
 		Series: c.Series(), Version: c.Version.Name, Commit: c.Version.Commit, Settings: present(c.Settings),
 		Workflow: c.Workflow.Name, Hardware: c.Hardware.Name, Probe: c.Probe, Repeat: t.Repeat,
 		Argv: append([]string{}, t.Argv...), Expect: t.Expect, AsExpected: t.AsExpected(),
 		Requested: o.Requested, Free: o.Free, HiddenRetries: o.HiddenRetries,
-		Message: o.Message, Evidence: o.Evidence, Advice: o.Advice,
+		StandIns: c.Workflow.StandIns,
+		Message:  o.Message, Evidence: o.Evidence, Advice: o.Advice,
 		Seconds: t.Seconds, OwnSeconds: t.OwnSeconds, Exit: t.Exit, Dir: t.Dir, Warnings: t.Warnings,
+		Packs: packsJSON(c.Version.Packs, t.Imports),
 	}
 	if !t.Started.IsZero() {
 		started := t.Started
 		doc.Started = &started
-		Packs: packsJSON(c.Version.Packs, t.Imports),
 	}
 	for _, span := range t.Spans {
 		doc.Spans = append(doc.Spans, newSpanJSON(t, span))

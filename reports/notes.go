@@ -38,6 +38,9 @@ func sources(s Session, columns []column, rows []row) []string {
 	if has("total") {
 		lines = append(lines, "total: seconds of the whole trial, start and rest included")
 	}
+	if text := attachedText(s.Trials); text != "" {
+		lines = append(lines, text)
+	}
 	return append(lines, differenceText(s, rows)...)
 }
 
@@ -127,6 +130,7 @@ func notes(s Session, rows []row) []string {
 		}
 	}
 	lines = append(lines, g.lines()...)
+	lines = append(lines, packNotes(s.Trials)...)
 	lines = append(lines, withoutEffect(rows)...)
 	lines = append(lines, standInNotes(rows)...)
 	return append(lines, s.Plan.Warnings...)

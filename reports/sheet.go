@@ -2,6 +2,7 @@ package reports
 
 import (
 	"strconv"
+	"strings"
 
 	"memtrix"
 )
@@ -176,8 +177,8 @@ func trialCell(r row) cell {
 
 func versionCell(r row) cell {
 	text := r.cell.Version.Name
-	if r.trial != nil && r.trial.Simulated {
-		text += " (sim)"
+	if marks := r.marks(); len(marks) > 0 {
+		text += " (" + strings.Join(marks, ", ") + ")"
 	}
 	return cell{text: text}
 }

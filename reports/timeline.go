@@ -152,6 +152,9 @@ func (v timeline) title() string {
 		return c.Version.Name
 	}
 	words := []string{c.Version.Name, settingsText(c), outcomeText(v.trial)}
+	if v.trial.Cell.Version.Attached != nil {
+		words = append(words, "on a server that ran before")
+	}
 	if v.trial.Simulated {
 		words = append([]string{"SIMULATED"}, words...)
 	}

@@ -132,12 +132,25 @@ func (w *writer) version(v memtrix.Version) (id int64) {
 	return id
 }
 
+func (w *writer) attached(a *memtrix.Attached) sql.NullString {
+	if a == nil {
+		return sql.NullString{}
+	}
+	return sql.NullString{String: w.json(a), Valid: true}
+}
+
 // versionIdentity stands for what a version is, without its name and place.
 func versionIdentity(v memtrix.Version) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q", v.Target, v.Commit, v.Dirty)
 	for _, name := range slices.Sorted(maps.Keys(v.Packages)) {
 		fmt.Fprintf(h, " %q %q", name, v.Packages[name])
+	}
+	for _, p := range v.Packs {
+		fmt.Fprintf(h, " pack %q %q", p.Name, p.Hash)
+	}
+	if a := v.Attached; a != nil {
+		fmt.Fprintf(h, " %q %q", a.URL, a.Argv)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
@@ -146,12 +159,6 @@ func (w *writer) workflow(f memtrix.Workflow) (id int64) {
 	content := w.content(f)
 	w.exec(`INSERT OR IGNORE INTO workflows (content, hash, name, source, graph, vary, stand_ins) VALUES (?, ?, ?, ?, ?, ?, ?)`,
 		content, f.Hash, f.Name, f.Source, w.json(f.Graph), w.json(f.Vary), w.json(f.StandIns))
-	for _, p := range v.Packs {
-		fmt.Fprintf(h, " pack %q %q", p.Name, p.Hash)
-	}
-	if a := v.Attached; a != nil {
-		fmt.Fprintf(h, " %q %q", a.URL, a.Argv)
-	}
 	w.row(&id, `SELECT id FROM workflows WHERE content = ?`, content)
 	return id
 }
@@ -165,7 +172,7 @@ func (w *writer) cell(c memtrix.Cell) {
 const trialColumns = `session, cell, version, workflow, environment, repeat, simulated, started, seconds, own_seconds,
 	argv, dir, expect, outcome, memory, how, phase, node_id, node_display, node_class, node_title,
 	requested_bytes, free_bytes, hidden_retries, message, evidence, advice,
-	exit_asked, exit_status, exit_signal, exit_by_signal, warnings`
+	exit_asked, exit_status, exit_signal, exit_by_signal, warnings, shared, exit_unknown`
 
 func (w *writer) trial(t *memtrix.Trial, version, workflow int64, environment sql.NullString) (id int64) {
 	o := t.Outcome
@@ -173,7 +180,7 @@ func (w *writer) trial(t *memtrix.Trial, version, workflow int64, environment sq
 	args := []any{t.Session, t.Cell.ID(), version, workflow, environment, t.Repeat, t.Simulated, nanos(t.Started), t.Seconds, t.OwnSeconds,
 		w.json(t.Argv), t.Dir, t.Expect, o.Kind, text(o.Memory), text(o.How), text(o.Phase), node[0], node[1], node[2], node[3],
 		o.Requested, o.Free, o.HiddenRetries, o.Message, w.json(o.Evidence), w.json(o.Advice),
-		t.Exit.Asked, t.Exit.Status, t.Exit.Signal, t.Exit.BySignal, w.json(t.Warnings)}
+		t.Exit.Asked, t.Exit.Status, t.Exit.Signal, t.Exit.BySignal, w.json(t.Warnings), t.Shared, t.Exit.Unknown}
 	w.row(&id, `INSERT INTO trials (`+trialColumns+`) VALUES (?`+strings.Repeat(", ?", len(args)-1)+`) RETURNING id`, args...)
 	return id
 }
@@ -198,13 +205,6 @@ func (w *writer) spans(trial int64, spans []memtrix.Span) {
 	}
 }
 
-func (w *writer) readings(trial int64, readings []memtrix.Reading) {
-	for seq, r := range readings {
-		w.exec(`INSERT INTO readings (trial, seq, kind, at_ns, note) VALUES (?, ?, ?, ?, ?)`, trial, seq, r.Kind, r.At, r.Note)
-		for _, meter := range slices.Sorted(maps.Keys(r.Values)) {
-			w.exec(`INSERT INTO reading_values (trial, reading, meter, value) VALUES (?, ?, ?, ?)`, trial, seq, meter, r.Values[meter])
-		}
-	}
 func (w *writer) imports(trial int64, imports []memtrix.PackImport) {
 	for seq, p := range imports {
 		w.exec(`INSERT INTO imports (trial, seq, pack, seconds, prestart_seconds, failed, reason, ram, ram_why, begin_ns, end_ns)
@@ -213,6 +213,13 @@ func (w *writer) imports(trial int64, imports []memtrix.PackImport) {
 	}
 }
 
+func (w *writer) readings(trial int64, readings []memtrix.Reading) {
+	for seq, r := range readings {
+		w.exec(`INSERT INTO readings (trial, seq, kind, at_ns, note) VALUES (?, ?, ?, ?, ?)`, trial, seq, r.Kind, r.At, r.Note)
+		for _, meter := range slices.Sorted(maps.Keys(r.Values)) {
+			w.exec(`INSERT INTO reading_values (trial, reading, meter, value) VALUES (?, ?, ?, ?)`, trial, seq, meter, r.Values[meter])
+		}
+	}
 }
 
 func (w *writer) series(trial int64, series []memtrix.Series, c *codec) {

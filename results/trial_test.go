@@ -24,6 +24,7 @@ func fullTrial(session int64) *memtrix.Trial {
 			Version: memtrix.Version{
 				Name: "0.29.0", Target: memtrix.TargetComfyUI, Dir: "/srv/comfy", Python: "/srv/venv/bin/python",
 				Release: "0.29.0", Commit: "a8c44f9b", Dirty: []string{"nodes.py"}, Packages: map[string]string{"torch": "2.11.0+cu130"},
+				Attached: &memtrix.Attached{URL: "http://127.0.0.1:8188", Argv: []string{"--lowvram"}, Local: true, Simulated: true},
 			},
 			Settings: memtrix.Settings{"dynamic-vram": "off", "vram-mode": "low"},
 			Hardware: memtrix.Hardware{Name: "8gib", VRAM: 8 << 30, RAM: 16 << 30, Swap: ptr(int64(4 << 30))},
@@ -45,7 +46,7 @@ func fullTrial(session int64) *memtrix.Trial {
 			Requested: ptr(int64(1006632960)), Free: ptr(int64(0)), HiddenRetries: 3, Message: "VRAM ran out",
 			Evidence: []string{"Requested : 960.00 MiB"}, Advice: []string{"less"},
 		},
-		Expect: memtrix.OOM,
+		Expect: memtrix.OOM, Shared: true,
 		Prompts: []memtrix.PromptResult{
 			{Index: 1, ID: "a", Seconds: 8.19, Outcome: memtrix.Pass, Executed: []string{"1", "5"}, Cached: []string{"2"}},
 			{Index: 2, ID: "b", Seconds: 1.06, Outcome: memtrix.OOM},
@@ -71,7 +72,7 @@ func fullTrial(session int64) *memtrix.Trial {
 				T: []time.Duration{0, 20_000_456}, V: []int64{0, 7}},
 			{Meter: memtrix.Meter{Name: memtrix.VRAMDeviceUsed, Unit: memtrix.UnitBytes, Source: "simulated card", Simulated: true}},
 		},
-		Exit:        memtrix.Exit{Asked: true, Status: 137, Signal: "KILL", BySignal: "INT"},
+		Exit:        memtrix.Exit{Asked: true, Status: 137, Signal: "KILL", BySignal: "INT", Unknown: true},
 		Environment: memtrix.Environment{"driver": "580.159", "kernel": "6.18"},
 		Dir:         "trials/one", Simulated: true, Warnings: []string{"warm-up failed"}, Probe: fullProbe(),
 		Keep: memtrix.KeepFull, Marked: true,

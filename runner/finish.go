@@ -39,6 +39,7 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	defer cancel()
 	t.wait(func() { t.trial.Exit = t.instance.Stop(stopCtx) })
 	t.marks.stopped = t.now()
+	t.leave()
 	t.trial.Series = t.sampler.Stop()
 	t.gatherProbe()
 	t.trial.Warnings = append(t.trial.Warnings, t.sampler.Warnings()...)
@@ -50,10 +51,11 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 	if note != "" {
 		t.warn("%s", note)
 	}
+	t.marks.attached = t.attached() != nil
 	t.trial.Spans = spansOf(events, t.marks)
+	t.imports()
 	between := t.sampler.KernelPeaks()
 	for i := range t.trial.Spans {
-	t.imports()
 		s := &t.trial.Spans[i]
 		s.Peaks = append(recorders.Peaks(t.trial.Series, s.Start, s.End), t.kernel.peaks(s.Start, s.End)...)
 		s.Peaks = append(s.Peaks, above(recorders.KernelPeaksIn(between, s.Start, s.End), s.Peaks)...)
@@ -158,12 +160,12 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 	return e
 }
 
-// cgroup is what the kernel counted for the trial's memory group, nil where it
-// had none.
+// cgroup is what the kernel counted for the trial's memory group, or for that in
+// which its user started an attached server; nil where it had none.
 func (t *trialRun) cgroup() *diagnosis.Cgroup {
 	u, ok := t.machine.Usage()
 	if !ok {
-		return nil
+		return t.ownGroup()
 	}
 	value := func(n *int64) int64 {
 		if n == nil {

@@ -46,15 +46,15 @@ type Options struct {
 	Rest    time.Duration // 0: no rested reading
 	// Inventory lets a probe count what the server holds, at the end of the start-up
 	// and after the last prompt, where readings between prompts are taken.
-	Inventory  bool
-	Between    time.Duration // idle time after each prompt but the last, then a reading; 0: none
-	Free       bool
-	Interval   time.Duration // at which the card is read while prompts run
-	Keep        memtrix.Keep // of the series; "" means auto
-	Timeouts   Timeouts
-	Extra      []string // raw flags
-	Env        map[string]string
-	Models     []string
+	Inventory bool
+	Between   time.Duration // idle time after each prompt but the last, then a reading; 0: none
+	Free      bool
+	Interval  time.Duration // at which the card is read while prompts run
+	Keep      memtrix.Keep  // of the series; "" means auto
+	Timeouts  Timeouts
+	Extra     []string // raw flags
+	Env       map[string]string
+	Models    []string
 }
 
 // Timeouts bound a trial. Zero means no bound.

@@ -11,6 +11,8 @@ type marks struct {
 	started, ready  time.Duration
 	settle, settled time.Duration
 	stop, stopped   time.Duration
+	// attached: the server ran before and runs on; nobody started or stopped it.
+	attached bool
 }
 
 // spansOf turns a trial's events and marks into its spans, in order of start.
@@ -27,6 +29,8 @@ func spansOf(events []memtrix.Event, m marks) []memtrix.Span {
 		workEnd = m.stop
 	}
 	switch {
+	case m.attached:
+		add(memtrix.Span{Kind: memtrix.SpanIdle, Start: m.ready, End: firstPrompt(events, workEnd)})
 	case m.ready == 0: // never became ready
 		add(memtrix.Span{Kind: memtrix.SpanStart, Start: m.started, End: m.stop})
 	default:
@@ -37,7 +41,7 @@ func spansOf(events []memtrix.Event, m marks) []memtrix.Span {
 	if m.settled > 0 {
 		add(memtrix.Span{Kind: memtrix.SpanSettle, Start: m.settle, End: m.settled})
 	}
-	if m.stopped > 0 {
+	if m.stopped > 0 && !m.attached {
 		add(memtrix.Span{Kind: memtrix.SpanStop, Start: m.stop, End: m.stopped})
 	}
 	return spans

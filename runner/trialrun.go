@@ -23,7 +23,7 @@ type trialRun struct {
 	epoch   time.Time
 	opts    Options
 	pulse   pulse
-	sampler *recorders.Sampler
+	sampler meters
 	kernel  *kernelPeaks
 
 	machine  *hardware.Machine
@@ -84,7 +84,10 @@ func (t *trialRun) run(ctx context.Context) error {
 		return t.failure(ctx, err)
 	}
 	t.sampler.SetPID(t.instance.PID())
-	t.kernel = newKernelPeaks(t.sampler)
+	if t.attached() == nil {
+		// Of somebody else's process the kernel's peak is not set back.
+		t.kernel = newKernelPeaks(t.sampler)
+	}
 	stopProgress := t.reportMemory()
 	err = t.work(ctx)
 	stopProgress()
@@ -93,9 +96,9 @@ func (t *trialRun) run(ctx context.Context) error {
 }
 
 // gate waits for an empty card. A simulated server has a card of its own, which
-// is empty by construction.
+// is empty by construction; one that runs already holds what it holds.
 func (t *trialRun) gate(ctx context.Context) (*int64, error) {
-	if t.trial.Simulated || t.r.Gate == nil {
+	if t.trial.Simulated || t.r.Gate == nil || t.attached() != nil {
 		return nil, nil
 	}
 	used, err := t.r.Gate(ctx, t.opts.Timeouts.Card)
@@ -169,6 +172,10 @@ func (t *trialRun) makeDir() error {
 }
 
 func (t *trialRun) startRecording(baseline *int64) {
+	if a := t.attached(); a != nil && !a.Local {
+		t.sampler = elsewhere{}
+		return
+	}
 	cfg := recorders.Config{Epoch: t.epoch, Interval: max(t.opts.Interval, recorders.Fast),
 		CardInterval: t.opts.Interval, CalmInterval: max(t.opts.Interval, recorders.CalmCard), Card: t.r.Card, Baseline: baseline}
 	if t.trial.Simulated {
@@ -280,6 +287,9 @@ func (t *trialRun) awaitReady(ctx context.Context) error {
 }
 
 func (t *trialRun) prompt(ctx context.Context, n int) (memtrix.PromptResult, error) {
+	if err := t.awaitTurn(ctx); err != nil {
+		return memtrix.PromptResult{Index: n}, err
+	}
 	ctx, done := watch(ctx, &t.pulse, t.opts.Timeouts.Prompt, t.opts.Timeouts.Silence, errPromptTimeout)
 	defer done()
 	var result memtrix.PromptResult
@@ -291,7 +301,7 @@ func (t *trialRun) prompt(ctx context.Context, n int) (memtrix.PromptResult, err
 		result.Index = n
 	}
 	if err != nil {
-		err = causeOf(ctx, err)
+		err = blame(ctx, err)
 		if result.Outcome == "" {
 			result.Outcome = memtrix.Error
 		}

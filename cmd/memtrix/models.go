@@ -117,6 +117,9 @@ func everywhere(s *matrix.Spec, f workflows.ModelFile) bool {
 		}
 	}
 	for _, v := range s.Versions {
+		if v.URL != "" { // has what its user gave it
+			continue
+		}
 		if v.Path == "" || !exists(filepath.Join(v.Path, "models", f.Folder, filepath.FromSlash(f.Name))) {
 			return false
 		}

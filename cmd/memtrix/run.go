@@ -200,6 +200,13 @@ func options(s *matrix.Spec) runner.Options {
 func environmentOf(s *matrix.Spec) func(context.Context, memtrix.Version) memtrix.Environment {
 	var c environment.Capturer
 	return func(ctx context.Context, v memtrix.Version) memtrix.Environment {
+		if v.Attached != nil {
+			in, here := attachedEnvironment(v)
+			if !here {
+				return memtrix.Environment{}
+			}
+			return c.Capture(ctx, in)
+		}
 		in := environment.Input{Version: v, Env: comfyui.Environ(s.Env)}
 		switch {
 		case len(s.Models) > 0:

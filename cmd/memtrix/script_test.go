@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,10 +28,20 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
-			return nil
+			return setPort(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standIn},
 	})
+}
+
+// setPort names a port that nobody listens on.
+func setPort(e *testscript.Env) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	e.Setenv("PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	return l.Close()
 }
 
 // standIn writes a stand-in model: standin sd15 models/checkpoints/sd15.safetensors

@@ -31,6 +31,7 @@ type specFlags struct {
 	Python   string `help:"The Python that runs that ComfyUI; found by itself where possible." placeholder:"PYTHON"`
 	Probe    bool   `help:"Look from inside the servers, too: torch's own peak and the loaded models of each node."`
 	versionFlags
+	attachFlags
 	Device string `help:"Where models run in a first look: gpu or cpu. By default gpu where there is an NVIDIA card." enum:",gpu,cpu" default:""`
 }
 
@@ -45,8 +46,8 @@ func (f *specFlags) load(ctx context.Context) (*matrix.Spec, error) {
 
 func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 	switch {
-	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != "" || f.Version != ""):
-		return nil, usage{errors.New("give a spec, or --comfyui or --version and --workflow, not both")}
+	case f.Spec != "" && (f.ComfyUI != "" || f.Workflow != "" || f.Version != "" || f.URL != ""):
+		return nil, usage{errors.New("give a spec, or --comfyui, --version or --url, and --workflow, not both")}
 	case f.Spec != "":
 		data, err := readSpec(ctx, f.Spec)
 		if ctx.Err() != nil {
@@ -56,14 +57,24 @@ func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 			return nil, usage{fmt.Errorf("read spec: %w", err)}
 		}
 		return matrix.Parse(f.Spec, data)
-	case f.ComfyUI == "" && f.Version == "":
-		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR or --version VERSION, and --workflow FILE")}
+	case f.ComfyUI == "" && f.Version == "" && f.URL == "":
+		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR, --version VERSION or --url URL, and --workflow FILE")}
 	case f.ComfyUI != "" && f.Version != "":
 		return nil, usage{errors.New("give --comfyui or --version, not both")}
+	case f.URL != "" && (f.ComfyUI != "" || f.Version != ""):
+		return nil, usage{errors.New("give --url or --comfyui or --version, not both")}
+	case f.PID != 0 && f.URL == "":
+		return nil, usage{errors.New("--pid goes with --url")}
 	}
 	workflow := f.Workflow
 	if workflow == "" {
 		workflow = "sd15"
+	}
+	if f.URL != "" {
+		if _, err := comfyui.BaseURL(f.URL); err != nil {
+			return nil, usage{err}
+		}
+		return matrix.AttachLook(f.URL, f.PID, workflow), nil
 	}
 	spec := matrix.FirstLook(f.ComfyUI, f.Python, workflow, f.device())
 	f.apply(spec, f.Python)
@@ -116,17 +127,6 @@ type world struct {
 	// provider has the versions; closed with the world.
 	provider *versions.Provider
 	known    map[string]memtrix.Version
-}
-
-func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) (*world, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, cannot{fmt.Errorf("find memtrix itself: %w", err)}
-	}
-	target := &comfyui.Target{
-		CacheDir:   cacheDir(db),
-		Vary:       workflows.Vary,
-		SimCommand: simCommand(self),
 	attach   *comfyui.AttachTarget
 	// flows are the spec's workflows, whose nodes decide about packs; loadouts are
 	// the packs of each version.
@@ -139,21 +139,36 @@ func (w *world) warn(text string) {
 	if w.provider != nil && w.provider.Warn != nil {
 		w.provider.Warn(text)
 	}
+}
+
+func newWorld(ctx context.Context, db *results.DB, provider *versions.Provider) (*world, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, cannot{fmt.Errorf("find memtrix itself: %w", err)}
+	}
+	target := &comfyui.Target{
+		CacheDir:   cacheDir(db),
+		Vary:       workflows.Vary,
+		Fit:        workflows.Fit,
+		SimCommand: simCommand(self),
 		NoCard:     noCard,
 	}
+	attach := &comfyui.AttachTarget{Vary: workflows.Vary, Fit: workflows.Fit}
 	return &world{
-		ctx:      ctx,
-		targets:  map[memtrix.TargetKind]memtrix.Target{memtrix.TargetComfyUI: target, memtrix.TargetSim: target},
+		ctx:    ctx,
+		attach: attach,
+		targets: map[memtrix.TargetKind]memtrix.Target{
+			memtrix.TargetComfyUI: target, memtrix.TargetSim: target, memtrix.TargetAttached: attach,
+		},
 		db:       db,
 		provider: provider,
 		known:    map[string]memtrix.Version{},
+		loadouts: map[string]*loadout{},
 	}, nil
 }
-		Fit:        workflows.Fit,
 
 // noCard reports whether this machine has no card that can be read.
 func noCard() bool {
-	attach := &comfyui.AttachTarget{Vary: workflows.Vary, Fit: workflows.Fit}
 	_, closeCard, err := recorders.OpenCard(nil)
 	if err != nil {
 		return true
@@ -163,7 +178,6 @@ func noCard() bool {
 }
 
 // cacheDir is the person's cache folder, else (no HOME: services, containers) one
-		loadouts: map[string]*loadout{},
 // in the results folder; "" keeps nothing.
 func cacheDir(db *results.DB) string {
 	dir, err := os.UserCacheDir()
@@ -192,6 +206,7 @@ func (w *world) matrix() matrix.World {
 	return matrix.World{
 		Version:  w.version,
 		Workflow: w.workflow,
+		Load:     w.load,
 		Argv:     w.argv,
 		Notes:    w.notes,
 		Args:     w.args,
@@ -201,6 +216,9 @@ func (w *world) matrix() matrix.World {
 }
 
 func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
+	if e.URL != "" {
+		return w.attached(e)
+	}
 	if e.Sim != "" && !slices.Contains(comfysim.Versions(), e.Sim) {
 		return memtrix.Version{}, fmt.Errorf("no release %q can be simulated; those that can are %s", e.Sim, strings.Join(comfysim.Versions(), ", "))
 	}
@@ -210,7 +228,6 @@ func (w *world) version(e matrix.VersionEntry) (memtrix.Version, error) {
 			return v, err
 		}
 		return w.simPacks(e, v)
-		Load:     w.load,
 	}
 	return w.withPacks(e, request(e))
 }
@@ -285,6 +302,15 @@ func (w *world) workflow(e matrix.WorkflowEntry) (memtrix.Workflow, error) {
 	return built, err
 }
 
+// requestOf is what a spec's entry asks for.
+func requestOf(e matrix.WorkflowEntry) workflows.Request {
+	r := workflows.Request{BuiltIn: e.BuiltIn, File: e.File, Name: e.Name, Params: workflows.Params(e.Params), Vary: e.Vary}
+	for _, a := range e.Set {
+		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
+	}
+	return r
+}
+
 // last finds what is known of a cell. What cannot be read counts as not known:
 // it only decides about order and expected times.
 func (w *world) last(cellID string) (matrix.LastTrial, bool) {
@@ -297,12 +323,3 @@ func (w *world) last(cellID string) (matrix.LastTrial, bool) {
 	}
 	return matrix.LastTrial{Outcome: kind, Seconds: seconds}, true
 }
-// requestOf is what a spec's entry asks for.
-func requestOf(e matrix.WorkflowEntry) workflows.Request {
-	r := workflows.Request{BuiltIn: e.BuiltIn, File: e.File, Name: e.Name, Params: workflows.Params(e.Params), Vary: e.Vary}
-	for _, a := range e.Set {
-		r.Set = append(r.Set, workflows.Value{Path: a.Path, Value: a.Value})
-	}
-	return r
-}
-

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"memtrix"
 	"memtrix/matrix"
 	"memtrix/versions"
 )
@@ -78,8 +79,7 @@ func sayMade(a *app, p *versions.Provider) {
 // could not be had on this machine.
 func machineOnly(errs matrix.Errors) bool {
 	for _, err := range errs {
-		var cannot *versions.CannotError
-		if !errors.As(err, &cannot) {
+		if !errors.Is(err, memtrix.ErrUnavailable) {
 			return false
 		}
 	}
