@@ -103,8 +103,8 @@ func (c *abbaCmd) report(a *app, cell memtrix.PlannedCell, r abba.Result, err er
 			return e
 		}
 	} else {
-		fmt.Fprintf(a.stdout, "%s, %s, %s: with the %s on, a prompt takes %.4f of the time without; %.0f %% interval %.4f to %.4f\n",
-			cell.Cell.Version.Name, cell.Cell.Workflow.Name, cell.Cell.Settings, c.Switch, r.Ratio, r.Confidence*100, r.Low, r.High)
+		fmt.Fprintf(a.stdout, "%s, %s, %s: with %s on, a prompt takes %.4f of the time without; %.0f %% interval %.4f to %.4f\n",
+			cell.Cell.Version.Name, cell.Cell.Workflow.Name, cell.Cell.Settings, c.what(), r.Ratio, r.Confidence*100, r.Low, r.High)
 		fmt.Fprintf(a.stdout, "%d blocks of off on on off and the opposite, %d prompts between switches; medians %.4f s on, %.4f s off\n",
 			len(r.Blocks), c.Leg, r.On.Seconds(), r.Off.Seconds())
 	}
@@ -113,6 +113,14 @@ func (c *abbaCmd) report(a *app, cell memtrix.PlannedCell, r abba.Result, err er
 	}
 	fmt.Fprintln(a.stderr, "memtrix:", err)
 	return status(exitCannot)
+}
+
+// what names what is switched, for people.
+func (c *abbaCmd) what() string {
+	if c.Switch == "nothing" {
+		return "nothing"
+	}
+	return "the " + c.Switch
 }
 
 // bench is one server that works while something is turned on and off.
