@@ -35,10 +35,11 @@ type LeakReport struct {
 }
 
 // The meters of each kind of memory, the one that says most first. A sum (RSS) stands
-// behind its parts: what moves from one part to another is no growth of the sum.
+// behind its parts: what moves from one part to another is no growth of the sum. PSS
+// and USS are read too seldom to be of the moment.
 var (
 	vramMeters = []string{memtrix.TorchAllocated, memtrix.VRAMTrialUsed, memtrix.VRAMDeviceUsed, memtrix.VRAMTreeUsed, memtrix.TorchReserved, memtrix.WeightsResident}
-	ramMeters  = []string{memtrix.RAMTreeAnon, memtrix.RAMTreeShmem, memtrix.RAMTreeRSS, memtrix.SwapTreeUsed, memtrix.RAMTreePSS, memtrix.RAMTreeUSS, memtrix.RAMTreeFile, memtrix.RAMPinned}
+	ramMeters  = []string{memtrix.RAMTreeAnon, memtrix.RAMTreeShmem, memtrix.RAMTreeRSS, memtrix.SwapTreeUsed, memtrix.RAMTreeFile, memtrix.RAMPinned}
 	// asideMeters are shown and accuse nobody: address space holds nothing.
 	asideMeters = []string{memtrix.RAMProcessSize}
 )
@@ -113,11 +114,11 @@ func (r *LeakReport) judge(kind string, some []MeterGrowth) {
 	r.Verdict = append(r.Verdict, kind+" "+shown.Growth.String()+" ("+shown.Meter+")")
 }
 
-// leading reports whether a meter may accuse: PSS and the like are read seldom, and
-// pages of files are the system's to keep or to drop.
+// leading reports whether a meter may accuse: pages of files are the system's to keep
+// or to drop, and torch's reserve is there to be used again.
 func leading(meter string) bool {
 	switch meter {
-	case memtrix.RAMTreePSS, memtrix.RAMTreeUSS, memtrix.RAMTreeFile, memtrix.TorchReserved, memtrix.WeightsResident:
+	case memtrix.RAMTreeFile, memtrix.TorchReserved, memtrix.WeightsResident:
 		return false
 	}
 	return true
