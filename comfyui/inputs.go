@@ -21,13 +21,13 @@ import (
 // input that a link leads out of the folder (0.29.0, folder_paths.py,
 // is_within_directory), and a copy can be written without harm. All others are
 // links, so that folder listings look as they do at home.
-func showInputs(from, to, cacheDir string, graph map[string]memtrix.GraphNode) error {
+func showInputs(from, to, cacheDir string, w memtrix.Workflow) error {
 	real, err := filepath.EvalSymlinks(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // no input folder
 	}
 	if err == nil {
-		err = mirrorInputs(real, to, cacheDir, namesIn(graph))
+		err = mirrorInputs(real, to, cacheDir, namesIn(w))
 	}
 	if err != nil {
 		return fmt.Errorf("show input files of %s: %w", from, err)
@@ -59,7 +59,7 @@ func mirrorInputs(from, to, cacheDir string, named inputNames) error {
 	})
 }
 
-// inputNames are all strings that a graph's inputs hold.
+// inputNames are all strings that a workflow's inputs hold.
 type inputNames map[string]bool
 
 // covers reports whether the graph names the file, by its path, by its plain name
@@ -76,9 +76,13 @@ func (n inputNames) covers(rel string) bool {
 	return false
 }
 
-func namesIn(graph map[string]memtrix.GraphNode) inputNames {
+func namesIn(w memtrix.Workflow) inputNames {
 	names := inputNames{}
-	for _, node := range graph {
+	var ui any
+	if w.UI != nil && json.Unmarshal(w.UI, &ui) == nil {
+		names.collect(ui) // which of its texts become inputs shows later
+	}
+	for _, node := range w.Graph {
 		for _, raw := range node.Inputs {
 			var value any
 			if json.Unmarshal(raw, &value) == nil {

@@ -114,7 +114,7 @@ func TestShowInputs(t *testing.T) {
 		if err := os.Symlink("/nonexistent", filepath.Join(from, "dangling")); err != nil {
 			t.Fatal(err)
 		}
-		if err := showInputs(from, to, cache, graph); err != nil {
+		if err := showInputs(from, to, cache, memtrix.Workflow{Graph: graph}); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
@@ -143,7 +143,7 @@ func TestShowInputs(t *testing.T) {
 			t.Error("writing to the trial's input changed the person's file")
 		}
 	}
-	if err := showInputs("/nonexistent/input", t.TempDir(), "", nil); err != nil {
+	if err := showInputs("/nonexistent/input", t.TempDir(), "", memtrix.Workflow{}); err != nil {
 		t.Errorf("no input folder: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func refusals(raw json.RawMessage, graph map[string]memtrix.GraphNode, ask optio
 		ne := errs[id]
 		for _, e := range ne.Errors {
 			x := parseExtra(e.Extra)
-			message := fmt.Sprintf("node %s (%s)", id, ne.ClassType)
+			message := fmt.Sprintf("node %s%s (%s)", id, ownTitle(graph[id]), ne.ClassType)
 			if x.Input != "" {
 				message += fmt.Sprintf(", input %q", x.Input)
 			}
@@ -86,6 +86,14 @@ func refusals(raw json.RawMessage, graph map[string]memtrix.GraphNode, ask optio
 		}
 	}
 	return found
+}
+
+// ownTitle is a person's name for a node, with a space before it.
+func ownTitle(n memtrix.GraphNode) string {
+	if n.Meta == nil || n.Meta.Title == "" || n.Meta.Title == n.ClassType {
+		return ""
+	}
+	return fmt.Sprintf(" %q", n.Meta.Title)
 }
 
 // allowed names what an input takes, where the text does not say it already.

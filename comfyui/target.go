@@ -32,6 +32,9 @@ type Target struct {
 	// Vary gives the graph of the n-th prompt, so that nothing is served from
 	// the node cache. Nil sends the workflow's graph as it is.
 	Vary func(w memtrix.Workflow, n int) map[string]memtrix.GraphNode
+	// Fit makes a workflow ready for a trial's server, before its first prompt.
+	// Nil sends it as it is.
+	Fit Fit
 	// SimCommand gives the program and first arguments that run a simulated
 	// version; the flags of a ComfyUI follow.
 	SimCommand func(v memtrix.Version, job memtrix.Job) []string

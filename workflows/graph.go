@@ -43,6 +43,9 @@ func sources(n memtrix.GraphNode) []string {
 	return ids
 }
 
+// SortedIDs are the ids of a graph as people count: "2" before "10".
+func SortedIDs[V any](m map[string]V) []string { return sortedIDs(m) }
+
 // sortedIDs sorts node ids as people count: "2" before "10", "12:7" after "12".
 func sortedIDs[V any](m map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(m), compareIDs)

@@ -189,6 +189,9 @@ func Build(r Request) (memtrix.Workflow, error) {
 	if r.Name != "" {
 		w.Name = r.Name
 	}
+	if w.UI != nil {
+		return later(w, r)
+	}
 	var errs []error
 	for _, v := range r.Set {
 		if w, err = Set(w, v.Path, v.Value); err != nil {

@@ -76,30 +76,19 @@ func nodeThere(w memtrix.Workflow, path string) error {
 	return err
 }
 
-// Fitted is a workflow made ready for one server, and what is wrong with it there.
-type Fitted struct {
-	Workflow memtrix.Workflow
-	// Notes are what a person should know, e.g. what was converted otherwise than
-	// by the front end.
-	Notes []string
-	// Wrong are reasons for which this server cannot run it at all; Doubts are what
-	// a server refuses unless the node's own checks allow it.
-	Wrong, Doubts []memtrix.Failure
-}
-
 // Fit makes a workflow ready for a server by its answer to GET /object_info: one
 // in UI format becomes the prompt that the server's front end would send, with
 // the person's changes in it; then the prompt is held against the server's node
 // classes. The Hash stays that of the file.
-func Fit(w memtrix.Workflow, objectInfo []byte) Fitted {
-	fail := func(kind string, err error) Fitted {
-		return Fitted{Workflow: w, Wrong: []memtrix.Failure{{Type: kind, Message: err.Error(), Refused: true}}}
+func Fit(w memtrix.Workflow, objectInfo []byte) memtrix.Fitted {
+	fail := func(kind string, err error) memtrix.Fitted {
+		return memtrix.Fitted{Workflow: w, Wrong: []memtrix.Failure{{Type: kind, Message: err.Error(), Refused: true}}}
 	}
 	defs, err := convert.ParseDefs(objectInfo)
 	if err != nil {
 		return fail("object-info", err)
 	}
-	var f Fitted
+	var f memtrix.Fitted
 	var packs map[string]string
 	if w.UI != nil {
 		packs = convert.Packs(w.UI)

@@ -10,6 +10,7 @@
 //	memtrix plan SPEC                              what a spec would run, and what cannot be run
 //	memtrix run SPEC                               run it; an interrupted session goes on
 //	memtrix report                                 the last session again: table and pictures
+//	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix doctor                                 which meters this machine has, and what they cost
 //
@@ -55,6 +56,7 @@ type cli struct {
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
 	Flows   workflowsCmd  `cmd:"" name:"workflows" help:"The built-in workflows."`
+	Convert convertCmd    `cmd:"" help:"Turn a workflow file (JSON, PNG, WebP, MP4 ...) into the prompt that ComfyUI's front end would send."`
 	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
 	Sim     simCmd        `cmd:"" name:"comfysim-server" hidden:"" passthrough:"" help:"The simulated ComfyUI (started by memtrix itself)."`
 	Keeper  keeperCmd     `cmd:"" hidden:"" help:"Hold what makes a machine small (started by memtrix itself)."`

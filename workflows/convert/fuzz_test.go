@@ -52,7 +52,6 @@ func FuzzConvert(f *testing.F) {
 				t.Error(err)
 			}
 		}
-		Texts(data)
 	})
 }
 

@@ -98,35 +98,6 @@ func essence(v any) any {
 	return v
 }
 
-// Texts are all texts that a workflow in UI format gives its nodes as values,
-// such as names of input files.
-func Texts(data []byte) []string {
-	tree, err := decode(data)
-	if err != nil {
-		return nil
-	}
-	var all []string
-	var collect func(v any, within bool)
-	collect = func(v any, within bool) {
-		switch v := v.(type) {
-		case string:
-			if within {
-				all = append(all, v)
-			}
-		case []any:
-			for _, item := range v {
-				collect(item, within)
-			}
-		case map[string]any:
-			for key, item := range v {
-				collect(item, within || key == "widgets_values")
-			}
-		}
-	}
-	collect(tree, false)
-	return all
-}
-
 // Packs are the custom node packs that a workflow's own properties name, by
 // node type.
 func Packs(data []byte) map[string]string {
