@@ -97,7 +97,7 @@ func TestModule(t *testing.T) {
 	}
 	var got []run
 	for _, n := range p.Nodes {
-		if n.State != "success" || n.End < n.Start || n.Before[memtrix.VRAMDriverFree] == 0 {
+		if n.State != "success" || n.End < n.Start || n.Before[memtrix.RAMProcessRSS] == 0 {
 			t.Errorf("node %+v", n)
 		}
 		got = append(got, run{n.Prompt, n.Node.ID, n.Node.ClassType, n.Peaks[memtrix.TorchAllocated], n.Peaks[memtrix.TorchWork], n.Loads})
