@@ -3,11 +3,12 @@
 // prompts, reports what happens, and ends the server with all that it started.
 //
 // A trial's server sees the person's models, input files and the custom nodes
-// that were named, and writes into the trial's folder and the cache folder only.
+// of its version, and writes into the trial's folder and the cache folder only.
 // (A custom node that writes into its own folder does so here as it does at home.)
 //
 // The package gives no verdicts: why something failed is told from what it
-// reports, elsewhere. It never talks to a server that it did not start.
+// reports, elsewhere. A server that it did not start belongs to its user: AttachTarget
+// queues prompts there and listens, and leaves everything else alone.
 package comfyui
 
 import (

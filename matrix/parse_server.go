@@ -60,16 +60,14 @@ func (s *Spec) running() bool {
 }
 
 // serverWarnings are about keys that are about the start of servers, in a spec in
-// which some run already.
+// which none is started.
 func (r *specReader) serverWarnings(seen map[string]pos) {
-	for _, v := range r.spec.Versions {
-		if v.URL == "" {
-			continue
-		}
-		for _, key := range []string{"env", "models", "custom-nodes"} {
-			if at, ok := seen[key]; ok {
-				r.warn(at, "%s: is not about %s, which runs already", key, v.label())
-			}
+	if !r.spec.running() {
+		return
+	}
+	for _, key := range []string{"env", "models", "custom-nodes"} {
+		if at, ok := seen[key]; ok {
+			r.warn(at, "%s: is not about servers that run already, and no other is named", key)
 		}
 	}
 }

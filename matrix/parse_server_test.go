@@ -29,7 +29,7 @@ timeouts: {queue: 5s}
 	if s.Timeouts.Queue.Seconds() != 5 {
 		t.Errorf("queue: %v", s.Timeouts.Queue)
 	}
-	if len(s.Warnings) != 2 || !strings.Contains(s.Warnings[0].Msg, "models: is not about") {
+	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Msg, "models: is not about") {
 		t.Errorf("warnings: %v", s.Warnings)
 	}
 	mixed := mustParse(t, "versions: [{sim: 0.29.0}, 'http://127.0.0.1:1']\nworkflows: [image]\n")

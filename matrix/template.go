@@ -75,6 +75,7 @@ func (f Found) versions(b *strings.Builder) {
 	}
 	b.WriteString("  # - path: ../ComfyUI-new   # a second tree to compare with\n")
 	b.WriteString("  #   name: new              # what tables call it; default: its release\n")
+	b.WriteString("  # - url: http://127.0.0.1:8188   # one that runs already, as it is\n")
 	b.WriteString("  # - latest~1               # one that memtrix gets by itself: a release, commit, branch, pr:N, latest\n\n")
 }
 
@@ -90,7 +91,7 @@ func (f Found) workflow(b *strings.Builder) {
 		b.WriteString("  # exported with Workflow > Export (API) in ComfyUI\n")
 	} else {
 		b.WriteString("  # built-in: sd15, sdxl or image. For your own write   - file: my_workflow.json\n")
-		b.WriteString("  # (API format: Workflow > Export (API) in ComfyUI)\n")
+		b.WriteString("  # (as ComfyUI saves or exports it, or a picture that carries one)\n")
 	}
 	fmt.Fprintf(b, "  - %s: %s\n", key, quoteJSON(name))
 	if len(f.Set) > 0 {
