@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,9 +78,7 @@ func TestLayout(t *testing.T) {
 			for from, to := range map[string]string{tree: "TREE", cache: "CACHE", models: "MODELS", l.dir: "TRIAL"} {
 				got = strings.ReplaceAll(got, from, to)
 			}
-			if i := strings.Index(got, "CACHE/nodes/"); i >= 0 {
-				got = strings.ReplaceAll(got, got[i:i+len("CACHE/nodes/")+16], "CACHE/nodes/HASH")
-			}
+			got = regexp.MustCompile(`CACHE/nodes/[0-9a-f]{16}`).ReplaceAllString(got, "CACHE/nodes/HASH")
 			golden(t, filepath.Join("testdata", "layout", strings.ReplaceAll(c.name, " ", "-")+".txt"), got)
 		})
 	}

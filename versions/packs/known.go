@@ -52,15 +52,16 @@ func ReadKnown(folders []string) (Known, error) {
 
 // parseKnown reads {url: [[type, ...], {"nodename_pattern": ...}]}.
 func parseKnown(data []byte) (Known, error) {
-	var all map[string][]json.RawMessage
+	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
 		return Known{}, err
 	}
 	var k Known
-	for url, entry := range all {
+	for url, raw := range all {
 		p := knownPack{url: url, types: map[string]bool{}}
+		var entry []json.RawMessage
 		var types []string
-		if len(entry) == 0 || json.Unmarshal(entry[0], &types) != nil {
+		if json.Unmarshal(raw, &entry) != nil || len(entry) == 0 || json.Unmarshal(entry[0], &types) != nil {
 			continue // an entry of another form tells nothing
 		}
 		for _, t := range types {

@@ -62,6 +62,10 @@ func (s Scanner) Core(ctx context.Context, tree string, asked []string) ([]strin
 	if len(asked) == 0 {
 		return nil, nil
 	}
+	tree, err := filepath.Abs(tree)
+	if err != nil {
+		return nil, fmt.Errorf("read node types: %w", err)
+	}
 	said, err := s.ask(ctx, question{Packs: map[string]string{}, Core: tree, Asked: asked})
 	return said.Core, err
 }

@@ -1,0 +1,1 @@
+NODE_CLASS_MAPPINGS = {k: v for k, v in find()}

@@ -1,0 +1,4 @@
+class A:
+    NAME = "Five"
+NODES = {"Four": A}
+NODES |= {"FourB": A}

@@ -1,0 +1,1 @@
+NODE_CLASS_MAPPINGS = {"KSampler": object}
