@@ -35,6 +35,10 @@ type FloorOptions struct {
 	Slower float64
 	// Swap of the trials that get less RAM, bytes; nil: what the machine has.
 	Swap *int64
+	// Before is the floor that was found the last time, and BeforeFails the next size
+	// that did not pass then, 0 for none: the search begins with whether they still
+	// hold.
+	Before, BeforeFails int64
 	// Limit sets the time that a prompt may take from here on.
 	Limit func(time.Duration)
 }
@@ -122,6 +126,9 @@ func Floor(ctx context.Context, o FloorOptions, c memtrix.PlannedCell, try Try) 
 	r.limit(o, first)
 	r.Peak, r.NonEvictable = r.Tries[0].Peak, nonEvictable(o.Meter, first)
 	s := floorSearch(r.Peak, r.NonEvictable, o.Most)
+	if o.Before > floorHardest && o.BeforeFails > 0 {
+		s.Likely, s.Unlikely = o.Before, o.BeforeFails
+	}
 	tried := []Tried{{r.Tries[0].Size, true}}
 	for {
 		size, more := s.Next(tried)

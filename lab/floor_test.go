@@ -222,3 +222,18 @@ func TestLadders(t *testing.T) {
 	check(video("EmptyHunyuanLatentVideo", "33"), VaryPixels, 1, "832x480 896x512")
 	check(video("EmptyHunyuanLatentVideo", "33"), VaryBatch, 1, "1 image 2 images")
 }
+
+// A floor that was found before is looked at first: where it still holds, a few trials
+// say so, and where it moved, a few more.
+func TestFloorAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		floor int64
+		most  int
+	}{"holds": {3000 * mib, 6}, "a little more": {3200 * mib, 10}, "a little less": {2700 * mib, 10}, "twice": {6000 * mib, 12}, "half": {1500 * mib, 12}} {
+		m := &fakeMachine{t: t, floor: c.floor, peak: 80 * gib}
+		r, err := Floor(context.Background(), FloorOptions{Meter: FloorOfVRAM, Most: 12, Before: 3072 * mib, BeforeFails: 2960 * mib}, aCell(), m.try)
+		if err != nil || r.Floor < m.floor || r.Floor > m.floor+128*mib || len(r.Tries) > c.most {
+			t.Errorf("%s: %v floor %d MiB after %d tries: %+v", name, err, r.Floor/mib, len(r.Tries), r.Tries)
+		}
+	}
+}

@@ -159,6 +159,9 @@ func (s Search) backward(all map[int64]votes, pass, fail int64) int64 {
 // onward is the next size where all have passed so far.
 func (s Search) onward(pass int64, sizes int) (int64, bool) {
 	next := s.by(pass, 2)
+	if sizes == 2 && pass == s.Unlikely && ratio(s.Likely, s.Unlikely) < 1.5 {
+		next = s.by(pass, 1.25) // a good guess is not far off
+	}
 	if sizes == 1 && s.Unlikely > 0 && s.harder(s.Unlikely, pass) {
 		next = s.by(s.Unlikely, 1)
 	}

@@ -45,6 +45,9 @@ func (c *floorCmd) Run(a *app) error {
 		if c.Meter == "ram" {
 			o.Swap = swapOf(cell.Cell.Hardware, c.Swap)
 		}
+		if err := e.before(ctx, cell, &o); err != nil {
+			return err
+		}
 		r, err := lab.Floor(ctx, o, cell, e.bench.Try)
 		if len(r.Tries) > 0 {
 			floors = append(floors, r)
@@ -58,6 +61,25 @@ func (c *floorCmd) Run(a *app) error {
 		return nil
 	})
 	return errors.Join(c.show(a, e, floors, err != nil), err, answered(err, floors, func(r lab.FloorReport) bool { return r.Found }))
+}
+
+// before looks for the floor that was found the last time, of whatever version. One of
+// this session is not it: what goes on must go on as it began.
+func (e *experiment) before(ctx context.Context, cell memtrix.PlannedCell, o *lab.FloorOptions) error {
+	meter := memtrix.FloorVRAM
+	if o.Meter == lab.FloorOfRAM {
+		meter = memtrix.FloorRAM
+	}
+	all, err := e.db.ValueHistory(ctx, cell.Cell.Series(), meter)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if v.Session < e.ready.session.ID && v.Simulated == (cell.Cell.Version.Target == memtrix.TargetSim) {
+			o.Before, o.BeforeFails = v.Value.Value, v.Low
+		}
+	}
+	return nil
 }
 
 // swapOf is the swap that the trials of a RAM floor may use: none, unless the spec or
