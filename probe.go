@@ -102,6 +102,8 @@ type NodeRun struct {
 	// or "" when its end was never told.
 	State  string `json:"state,omitempty"`
 	Error  string `json:"error,omitempty"`
+	// Before is without what only the driver tells: it was asked after the node
+	// before.
 	Before Values `json:"before,omitempty"`
 	After  Values `json:"after,omitempty"`
 	// Peaks are torch's own, reset when the node began: TorchAllocated,
