@@ -100,8 +100,8 @@ type NodeRun struct {
 	End    time.Duration `json:"end"` // 0 when its end was never told
 	// State is "success", "failure", "pending" (an asynchronous node that goes on),
 	// or "" when its end was never told.
-	State  string `json:"state,omitempty"`
-	Error  string `json:"error,omitempty"`
+	State string `json:"state,omitempty"`
+	Error string `json:"error,omitempty"`
 	// Before is without what only the driver tells: it was asked after the node
 	// before.
 	Before Values `json:"before,omitempty"`
