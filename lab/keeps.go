@@ -79,6 +79,7 @@ func freed(t *memtrix.Trial, r LeakReport) string {
 	from := r.Meters[i].From
 	grown := readings[len(readings)-1] - readings[from-1]
 	back := before.Values[memtrix.RAMTreeRSS] - after.Values[memtrix.RAMTreeRSS]
+	back -= trimmed(t) // that was malloc_trim's doing
 	if grown <= 0 {
 		return ""
 	}
@@ -87,4 +88,17 @@ func freed(t *memtrix.Trial, r LeakReport) string {
 		held = "so one of them may hold it"
 	}
 	return fmt.Sprintf("POST /free (models, node cache) gave back %s MiB, and %s MiB had grown since prompt %d: %s", mibs(float64(max(back, 0))), mibs(float64(grown)), from, held)
+}
+
+// trimmed is what the last inventory gave back by malloc_trim, after the reading at
+// rest and before POST /free.
+func trimmed(t *memtrix.Trial) int64 {
+	if t.Probe == nil || len(t.Probe.Inventories) == 0 {
+		return 0
+	}
+	m := t.Probe.Inventories[len(t.Probe.Inventories)-1].Malloc
+	if m == nil || m.Trimmed == nil {
+		return 0
+	}
+	return *m.Trimmed
 }

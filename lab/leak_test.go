@@ -79,7 +79,7 @@ func TestRetainers(t *testing.T) {
 	trial := leakTrial(15, map[string]float64{memtrix.RAMTreeRSS: 5, memtrix.RAMTreeAnon: 5})
 	tensors := func(mibs int64, count int64) memtrix.TensorBytes {
 		b := memtrix.BytesCount{Bytes: mibs * mib, Count: count}
-		return memtrix.TensorBytes{BytesCount: b, Owners: []memtrix.TensorOwner{{Name: "model SDXL", BytesCount: memtrix.BytesCount{Bytes: 9 * gib}}, {Name: "module leaky", BytesCount: b}}}
+		return memtrix.TensorBytes{BytesCount: b, Owners: []memtrix.TensorOwner{{Name: "model SDXL", BytesCount: memtrix.BytesCount{Bytes: 9 * gib}}, {Name: "global /x/nodes/1/leaky-node.KEPT", BytesCount: b}}}
 	}
 	trimmed := int64(3 * mib)
 	trial.Probe = &memtrix.Probe{Inventories: []memtrix.Inventory{
@@ -91,7 +91,7 @@ func TestRetainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeps := strings.Join(r.Keeps, "\n")
-	for _, part := range []string{"CPU tensors grow 5.0 MiB a prompt, 1 more each time, held by module leaky 5.0", "glibc's allocator (Python and C code) grow 5.0", "malloc_trim gave 3.0 MiB back"} {
+	for _, part := range []string{"CPU tensors grow 5.0 MiB a prompt, 1 more each time, held by global leaky-node.KEPT 5.0", "glibc's allocator (Python and C code) grow 5.0", "malloc_trim gave 3.0 MiB back"} {
 		if !strings.Contains(keeps, part) {
 			t.Errorf("%q lacks %q", keeps, part)
 		}

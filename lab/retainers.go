@@ -34,9 +34,6 @@ func retained(first, last memtrix.Inventory, n int) []string {
 	if d := float64(last.Objects-first.Objects) / float64(n); d >= 1000 {
 		words = append(words, fmt.Sprintf("%.0f Python objects more with each prompt", d))
 	}
-	if d := per(last.Process["VmSize"] - first.Process["VmSize"]); d >= retainerLeast {
-		words = append(words, fmt.Sprintf("address space grows %s MiB a prompt", mibs(d)))
-	}
 	return words
 }
 
@@ -57,7 +54,7 @@ func owners(kind string, first, last memtrix.TensorBytes, n int) []string {
 	})
 	for _, o := range grown {
 		if d := float64(o.Bytes-before[o.Name]) / float64(n); d >= max(retainerLeast, total/20) && len(held) < 4 {
-			held = append(held, fmt.Sprintf("%s %s", o.Name, mibs(d)))
+			held = append(held, fmt.Sprintf("%s %s", holder(o.Name), mibs(d)))
 		}
 	}
 	line := fmt.Sprintf("%s grow %s MiB a prompt, %.3g more each time", kind, mibs(total), float64(last.Count-first.Count)/float64(n))
@@ -65,6 +62,16 @@ func owners(kind string, first, last memtrix.TensorBytes, n int) []string {
 		line += ", held by " + strings.Join(held, ", ")
 	}
 	return []string{line}
+}
+
+// holder is a name without the folders before it: modules of custom nodes are called by
+// their whole path.
+func holder(name string) string {
+	kind, path, ok := strings.Cut(name, " /")
+	if !ok {
+		return name
+	}
+	return kind + " " + path[strings.LastIndexByte(path, '/')+1:]
 }
 
 // heap says what glibc's allocator holds: memory in use, or memory that the program
