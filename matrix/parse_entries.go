@@ -44,7 +44,7 @@ func (r *specReader) workflow(n ast.Node) (WorkflowEntry, bool) {
 	}
 	switch {
 	case w.BuiltIn == "" && w.File == "":
-		r.fail(w.pos, "a workflow needs file: (API format) or builtin: (a name)")
+		r.fail(w.pos, "a workflow needs file: (a path) or builtin: (a name)")
 		return w, false
 	case w.BuiltIn != "" && w.File != "":
 		r.fail(w.pos, "a workflow has file: or builtin:, not both")

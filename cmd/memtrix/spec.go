@@ -27,7 +27,7 @@ import (
 type specFlags struct {
 	Spec     string `arg:"" optional:"" help:"The spec (YAML); see docs/spec.md." type:"path"`
 	ComfyUI  string `name:"comfyui" help:"A ComfyUI folder (holds main.py), for a first look without a spec." placeholder:"DIR" type:"path"`
-	Workflow string `help:"A workflow in API format, or the name of a built-in one, for a first look." placeholder:"FILE"`
+	Workflow string `help:"A workflow file (JSON, or a picture or video that carries one), or the name of a built-in one, for a first look." placeholder:"FILE"`
 	Python   string `help:"The Python that runs that ComfyUI; found by itself where possible." placeholder:"PYTHON"`
 	Probe    bool   `help:"Look from inside the servers, too: torch's own peak and the loaded models of each node."`
 	versionFlags
