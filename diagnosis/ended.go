@@ -69,6 +69,10 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 	if c.e.Exit.Unknown {
 		o.Memory = memtrix.MemoryUnknown
 		o.Message = "the server went away; memtrix did not start it, and how it ended is not known"
+		if p := c.pressureIn(c.lastSeconds()); p.measured {
+			o.Memory = memtrix.MemoryNone
+			o.Message += ", but RAM was plentiful"
+		}
 		return o, true
 	}
 	switch uint32(c.e.Exit.Status) {
@@ -132,16 +136,20 @@ func (c *cased) stoodStill() (memtrix.Outcome, bool) {
 	const least = 5 * time.Second
 	open := c.at.open || c.e.TimedOut != "" || len(c.e.Events) == 0 && openInLog(c.lines)
 	silent, end := c.lastSign(), c.endOfWork()
+	alone := len(c.e.Events) == 0 && len(c.lines) == 0 && c.e.TimedOut == ""
+	if alone { // nothing but readings: their end tells how it stands
+		const lately = 20 * time.Second
+		open, silent = true, max(0, end-lately)
+	}
 	p := c.pressureIn(silent, end)
 	if open && end-silent >= least && p.stalled {
 		o := memtrix.Outcome{
 			Kind: memtrix.OOM, Memory: memtrix.MemoryRAM, How: memtrix.HowThrash, Phase: c.phaseNow(), Node: c.at.node, Evidence: p.lines,
 		}
-		o.Evidence = append(o.Evidence, fmt.Sprintf("no event and no line for %.0f s", (end-silent).Seconds()))
-		o.Message = oomMessage(o) + ": pages are thrown out and read again, nothing goes on"
-		if g := c.e.Cgroup; g != nil && g.Max > 0 && p.short {
-			o.Advice = []string{fmt.Sprintf("raise the memory limit of %s", bytesText(g.Max))}
+		if !alone {
+			o.Evidence = append(o.Evidence, fmt.Sprintf("no event and no line for %.0f s", (end-silent).Seconds()))
 		}
+		o.Message = oomMessage(o) + ": pages are thrown out and read again, nothing goes on"
 		return o, true
 	}
 	if c.e.TimedOut == "" {

@@ -34,7 +34,24 @@ type Evidence struct {
 	Nodes map[string]string
 	// Cgroup is the memory group the server ran in, nil where it had none.
 	Cgroup *Cgroup
+
+	// What advice is fitted to; all of it may be missing.
+
+	// Settings are those that were asked for, NotInForce what the server denies of
+	// them, a reason each.
+	Settings   memtrix.Settings
+	NotInForce []string
+	// Flags gives the launch flags that a setting is on this version; nil where the
+	// version is not known.
+	Flags Flags
+	// Graph is the workflow.
+	Graph map[string]memtrix.GraphNode
 }
+
+// Flags turns a setting into launch flags of one version. No flags and true: the
+// version does so by itself, when the flag for something else is left out. False:
+// the version cannot do it.
+type Flags func(setting, value string) (argv []string, ok bool)
 
 // TimeOut names a limit.
 type TimeOut string

@@ -235,6 +235,17 @@ func (c *cased) holders(f *failure) []memtrix.Holder {
 	return nil
 }
 
+// nodeWords is "KSampler (5)", or what of it is known.
+func nodeWords(n memtrix.Node) string {
+	switch {
+	case n.ClassType == "":
+		return "node " + n.ID
+	case n.ID == "":
+		return n.ClassType
+	}
+	return n.ClassType + " (" + n.ID + ")"
+}
+
 func oomMessage(o memtrix.Outcome) string {
 	var b strings.Builder
 	if o.Memory == memtrix.MemoryUnknown {
@@ -243,7 +254,7 @@ func oomMessage(o memtrix.Outcome) string {
 		fmt.Fprintf(&b, "out of memory: %s", o.Memory)
 	}
 	if o.Node != nil {
-		fmt.Fprintf(&b, ", in %s (%s)", o.Node.ClassType, o.Node.ID)
+		b.WriteString(", in " + nodeWords(*o.Node))
 	}
 	if o.Requested != nil {
 		fmt.Fprintf(&b, ", %s requested", bytesText(*o.Requested))

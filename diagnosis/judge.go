@@ -33,11 +33,20 @@ func Judge(e Evidence) memtrix.Outcome {
 		}
 	}
 	c.at = c.follow()
+	if c.wentAway() {
+		c.e.Exit, c.e.Died = memtrix.Exit{Unknown: true}, true
+	}
 	c.ready = e.Ready || readyInLog(c.lines) || slices.ContainsFunc(e.Events, func(ev memtrix.Event) bool {
 		return ev.Kind == memtrix.EventReady || ev.Kind == memtrix.EventPromptStart
 	})
 	o := c.verdict()
 	o.FallBacks = hidden(c.lines, MeansFallBack)
+	if o.Slow = c.slower(o); o.Slow != nil {
+		o.Evidence = append(o.Evidence, o.Slow.Moved...)
+		if o.Message == "" {
+			o.Message = fmt.Sprintf("no error, but steps became %.0f times slower: %.2f s -> %.2f s a step", o.Slow.After/o.Slow.Before, o.Slow.Before, o.Slow.After)
+		}
+	}
 	if found := hidden(c.lines, MeansRetry); len(found) > 0 {
 		o.HiddenRetries = len(found)
 		o.Evidence = append(o.Evidence, found[:min(len(found), mostLines)]...)
@@ -45,7 +54,20 @@ func Judge(e Evidence) memtrix.Outcome {
 			o.Message = fmt.Sprintf("passed, but memory ran out %d times and was got round", len(found))
 		}
 	}
+	for _, a := range c.advise(o) {
+		o.Advice = append(o.Advice, a.String())
+	}
 	return o
+}
+
+// wentAway says that the server's processes were gone in the midst of a prompt,
+// where nobody told how they ended.
+func (c *cased) wentAway() bool {
+	if !c.at.open || c.e.died() || c.e.Exit != (memtrix.Exit{}) || c.e.TimedOut != "" || c.e.UserInterrupted {
+		return false
+	}
+	s := c.series(memtrix.RAMTreeRSS)
+	return s != nil && s.V[len(s.V)-1] == 0 && slices.Max(s.V) > 0
 }
 
 // verdict asks the rules in order; the first that applies decides.

@@ -47,6 +47,8 @@ var (
 	// The last line of a traceback, and the form in which it is quoted.
 	exceptionLine = regexp.MustCompile(`^([A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit))(?:: (.*))?$`)
 	// The report that ComfyUI's frontend writes, perhaps without the Markdown.
+	executing  = regexp.MustCompile(`^Error occurred when executing ([\w.+ -]+?):\s*(.*)$`)
+	dialogLine = regexp.MustCompile(`^([\w.]+(?:Error|Exception)) (\d[\d.:]*) (\w+) ([\w.]+(?:Error|Exception) .*)$`)
 	reportLine = regexp.MustCompile(`^(?:- )?\*{0,2}(Node ID|Node Type|Exception Type|Exception Message):\*{0,2}\s*(.*)$`)
 )
 
@@ -111,6 +113,14 @@ func report(lines []line) *failure {
 	var f failure
 	var node memtrix.Node
 	for i, l := range lines {
+		if strings.HasPrefix(l.text, "Error occurred when executing ") {
+			if m := executing.FindStringSubmatch(l.text); m != nil {
+				return &failure{index: i, node: &memtrix.Node{ClassType: m[1]}, message: m[2] + "\n" + textAfter(lines, i)}
+			}
+		}
+		if m := dialogLine.FindStringSubmatch(l.text); m != nil {
+			return &failure{index: i, typ: m[1], node: &memtrix.Node{ID: m[2], ClassType: m[3]}, message: m[4]}
+		}
 		if !strings.Contains(l.text, "Node ") && !strings.Contains(l.text, "Exception ") {
 			continue
 		}
@@ -137,6 +147,21 @@ func report(lines []line) *failure {
 		f.node = &node
 	}
 	return &f
+}
+
+// textAfter is what an old front end wrote under its heading: the message, up to
+// the traceback.
+func textAfter(lines []line, i int) string {
+	const most = 12
+	var b strings.Builder
+	for _, l := range lines[i+1 : min(len(lines), i+1+most)] {
+		if strings.HasPrefix(l.text, "  ") || strings.HasPrefix(l.text, "File \"") || l.text == tracebackHead {
+			break
+		}
+		b.WriteString(l.text)
+		b.WriteByte('\n')
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // loose finds a text of the rules that stands for itself: a traceback that nobody

@@ -17,6 +17,7 @@ const (
 	longestText  = 64 << 10
 	oftenEnough  = 20   // lines of one shape are kept
 	mostShapes   = 4096 // that are told apart
+	shapeBytes   = 120  // of a line make its shape
 	contextLines = 40   // in front of a line that means something, and behind it
 )
 
@@ -97,33 +98,36 @@ func (k *LogKeeper) save(lines []memtrix.LogLine) {
 // means reports whether a line may mean something: by its words, or because few
 // like it were there.
 func (k *LogKeeper) means(text string) bool {
-	if Interesting(text) || speaks(strings.ToLower(text)) {
-		return k.rare(text, 10*oftenEnough)
+	if k.shapes == nil {
+		k.shapes = map[string]int{}
 	}
-	return k.rare(text, oftenEnough)
+	var space [shapeBytes]byte
+	shape := shapeOf(space[:0], text)
+	n, known := k.shapes[string(shape)]
+	if n >= 10*oftenEnough {
+		return false // whatever it says, it was said
+	}
+	tells := Interesting(text) || speaks(strings.ToLower(text))
+	if !known && len(k.shapes) >= mostShapes {
+		return tells
+	}
+	k.shapes[string(shape)] = n + 1
+	return n < oftenEnough || tells
 }
 
 func speaks(lower string) bool {
 	return slices.ContainsFunc(telling, func(w string) bool { return strings.Contains(lower, w) })
 }
 
-// rare counts lines of one shape: what is left of a text without its numbers.
-func (k *LogKeeper) rare(text string, often int) bool {
-	shape := strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
+// shapeOf is what is left of the start of a text without its numbers: lines of one
+// shape are said to be alike.
+func shapeOf(shape []byte, text string) []byte {
+	for i := range min(len(text), shapeBytes) {
+		if b := text[i]; b < '0' || b > '9' {
+			shape = append(shape, b)
 		}
-		return r
-	}, text[:min(len(text), 120)])
-	if k.shapes == nil {
-		k.shapes = map[string]int{}
 	}
-	n, known := k.shapes[shape]
-	if !known && len(k.shapes) >= mostShapes {
-		return often > oftenEnough // by its words alone
-	}
-	k.shapes[shape] = n + 1
-	return n < often
+	return shape
 }
 
 // shortened cuts the middle out of a text that is longer than any that is read.

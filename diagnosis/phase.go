@@ -123,7 +123,7 @@ func phaseOf(node *memtrix.Node, traceback string, before []line, stepped bool) 
 	}
 	seen := logPhase(before)
 	switch {
-	case phase == "" && node == nil && seen != memtrix.PhaseBetweenPrompts:
+	case phase == "" && (node == nil || node.ClassType == "") && seen != memtrix.PhaseBetweenPrompts:
 		return seen
 	case phase == memtrix.PhaseSample && loading:
 		return memtrix.PhaseLoad

@@ -29,6 +29,9 @@ const (
 	// faultRate is in major faults a second. Reading a cold model has many as
 	// well, so it counts only where RAM is short or PSI agrees.
 	faultRate = 10.0
+	// hitRate is how often a second a cgroup at its limit had to take pages back; the
+	// recorded case has 20000.
+	hitRate = 100.0
 	// shortLeft bytes, or shortPart of the most that was available, is "next to
 	// nothing": the kernel's own reserves are of that size.
 	shortLeft = 256 << 20
@@ -98,7 +101,10 @@ func (c *cased) stalled(p *pressure, start, end time.Duration) {
 	if havePSI {
 		p.measured = true
 	}
+	hits, haveHits := growth(c.series(memtrix.CgroupEventsMax), start, end)
 	switch {
+	case !havePSI && haveHits && float64(hits)/seconds >= hitRate && rate >= faultRate:
+		p.measured, p.short, p.stalled = true, true, true
 	case havePSI && share >= stallShare && (!haveFaults || rate >= faultRate):
 		p.stalled = true
 	case !havePSI && haveFaults && rate >= faultRate && p.short:

@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,13 +41,6 @@ type banner struct {
 
 func (c *cased) banner() banner {
 	var b banner
-	mib := func(s string) int64 {
-		f, err := strconv.ParseFloat(s, 64)
-		if err != nil || f < 0 || f > 1<<32 {
-			return 0
-		}
-		return int64(f * (1 << 20))
-	}
 	for _, l := range c.lines {
 		switch {
 		case strings.HasPrefix(l.text, "Total VRAM "):

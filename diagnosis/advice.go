@@ -1,0 +1,260 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"memtrix"
+)
+
+// Advice is one thing that a person can do.
+type Advice struct {
+	Text string
+	// Bytes are what it should bring, 0 where that cannot be derived from what was
+	// told and measured.
+	Bytes int64
+	// Flags are the launch flags for it on this version, where it is a setting.
+	Flags []string
+	// cost orders advice: what takes least from a person comes first.
+	cost int
+}
+
+// String is the advice in one line, with the flag and the amount.
+func (a Advice) String() string {
+	var b strings.Builder
+	b.WriteString(a.Text)
+	if len(a.Flags) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(a.Flags, " "))
+	}
+	if a.Bytes > 0 {
+		fmt.Fprintf(&b, ": about %.0f MiB", float64(a.Bytes)/(1<<20))
+	}
+	return b.String()
+}
+
+// What advice costs a person, least first.
+const (
+	costFree    = 10 // close a program
+	costUndo    = 20 // leave out a setting
+	costLetGo   = 30 // a setting that lets go of what stays
+	costSetting = 40 // a setting that takes time
+	costMachine = 50 // change the machine: a page file, a limit
+	costModel   = 60 // another file of the same model
+	costLess    = 70 // another result: batch, frames, resolution
+	costReport  = 80 // report it
+)
+
+// Advise says what to do about an outcome, what costs least first. It is fitted to
+// what was told and measured: memory and phase, who holds it, what stays between
+// prompts, the settings, the workflow. What Judge gave already has it.
+func Advise(o memtrix.Outcome, e Evidence) []Advice {
+	c := &cased{e: e, lines: clean(e.Log)}
+	c.at = c.follow()
+	return c.advise(o)
+}
+
+func (c *cased) advise(o memtrix.Outcome) []Advice {
+	a := &adviser{cased: c, o: o, b: c.banner(), models: models(c.lines)}
+	memory := o.Memory
+	if o.Kind != memtrix.OOM {
+		switch {
+		case o.Slow != nil:
+			memory = o.Slow.Memory
+		case o.HiddenRetries > 0 && o.Memory == "":
+			return nil // it went well
+		case o.Kind == memtrix.Error && o.Memory == memtrix.MemoryNone && o.Requested != nil:
+			a.add(costReport, 0, "no machine can give that: look at the inputs of the node, and report it to who wrote it; memory settings do not help")
+			return a.list
+		default:
+			return nil
+		}
+	}
+	for _, reason := range c.e.NotInForce {
+		a.add(costUndo, 0, "a setting is not in force, take it out or make it work: "+reason)
+	}
+	switch memory {
+	case memtrix.MemoryVRAM:
+		a.vram()
+	case memtrix.MemoryPinned:
+		a.pinned()
+	case memtrix.MemoryRAM:
+		a.ram()
+	case memtrix.MemoryCommit:
+		a.commit()
+	case memtrix.MemoryGPUAddressSpace:
+		a.addresses()
+	case memtrix.MemoryUnified:
+		a.unified()
+	case memtrix.MemorySharedGPU:
+		a.shared()
+	}
+	slices.SortStableFunc(a.list, func(x, y Advice) int { return cmp.Compare(x.cost, y.cost) })
+	return a.list
+}
+
+type adviser struct {
+	*cased
+	o      memtrix.Outcome
+	b      banner
+	models []loadedModel
+	list   []Advice
+}
+
+func (a *adviser) add(cost int, bytes int64, text string) {
+	a.list = append(a.list, Advice{Text: text, Bytes: max(bytes, 0), cost: cost})
+}
+
+// setting advises a setting, with the flags of this version; nothing where the
+// version cannot do it, or it is set already.
+func (a *adviser) setting(cost int, name, value string, bytes int64, why string) {
+	if a.e.Settings[name] == value {
+		return
+	}
+	advice := Advice{Text: name + "=" + value + ", " + why, Bytes: max(bytes, 0), cost: cost}
+	if a.e.Flags != nil {
+		argv, ok := a.e.Flags(name, value)
+		if !ok {
+			return
+		}
+		advice.Flags = argv
+		if len(argv) == 0 {
+			// It is what the version does when the flag for something else is left out.
+			if other, ok := a.e.Flags(name, opposite[value]); ok && len(other) > 0 {
+				advice.Text = "leave out " + strings.Join(other, " ") + ", so that " + why
+			}
+		}
+	}
+	a.list = append(a.list, advice)
+}
+
+var opposite = map[string]string{"on": "off", "off": "on"}
+
+// undo advises to leave out a setting that is in force, where it is.
+func (a *adviser) undo(name, value string, inForce bool, bytes int64, why string) {
+	if !inForce && a.e.Settings[name] != value {
+		return
+	}
+	text := "start without " + name + "=" + value
+	if a.e.Flags != nil {
+		if argv, ok := a.e.Flags(name, value); ok && len(argv) > 0 {
+			text = "start without " + strings.Join(argv, " ")
+		}
+	}
+	a.add(costUndo, bytes, text+", "+why)
+}
+
+// others advises to free what other processes hold.
+func (a *adviser) others() {
+	for _, h := range a.o.Holders {
+		a.add(costFree, h.Bytes, holderWords(h)+" of the card: end it, if it is not needed")
+	}
+}
+
+func (a *adviser) vram() {
+	a.others()
+	if a.o.Unallocated != nil && a.o.Requested != nil && *a.o.Unallocated >= *a.o.Requested {
+		a.setting(costSetting, "cuda-malloc", "on", *a.o.Unallocated, "memory lies in fragments, and the driver's allocator puts them together")
+	}
+	resident := a.resident()
+	a.undo("vram-mode", "high", a.state() == "HIGH_VRAM", resident, "which keeps whole models in VRAM")
+	a.undo("vram-mode", "gpu-only", false, resident, "which keeps all models in VRAM")
+	a.letGo(memtrix.VRAMDeviceUsed)
+	switch {
+	case a.b.dynamic: // weights make room by themselves
+	case a.state() == "HIGH_VRAM":
+	default:
+		a.setting(costSetting, "dynamic-vram", "on", 0, "weights make room for what is computed")
+		a.setting(costSetting+1, "vram-mode", "no", resident, "weights stay in RAM and are copied while computing")
+	}
+	if a.o.Phase == memtrix.PhaseVAE {
+		a.tiles()
+	}
+	if a.o.Phase == memtrix.PhaseLoad || !a.b.dynamic && resident > 0 {
+		a.smaller()
+	}
+	if a.o.Phase != memtrix.PhaseLoad {
+		a.less()
+	}
+}
+
+func (a *adviser) pinned() {
+	a.setting(costUndo, "pinned-memory", "off", a.b.pinned, "weights stay in ordinary RAM and are copied more slowly; VRAM is not what is missing")
+	a.add(costFree, 0, "close programs that take RAM: what is pinned cannot be paged out")
+	a.setting(costSetting, "fast-disk", "on", 0, "weights are streamed from the disk instead of being pinned")
+	a.smaller()
+}
+
+func (a *adviser) ram() {
+	weights := a.weights()
+	if g := a.e.Cgroup; g != nil && g.Max > 0 {
+		a.add(costMachine-5, 0, fmt.Sprintf("raise the memory limit of %s of the container or group", bytesText(g.Max)))
+	}
+	if n := a.elsewhere(); n > 0 {
+		a.add(costFree, n, "close other programs: so much RAM is taken outside of the server")
+	} else {
+		a.add(costFree, 0, "close other programs that take RAM")
+	}
+	a.undo("mmap", "off", false, weights, "which reads whole files into RAM")
+	a.undo("dynamic-vram", "off", a.denied(), weights, "which keeps a copy of the weights in RAM")
+	a.letGo(memtrix.RAMTreeAnon)
+	if a.o.Phase != memtrix.PhaseLoad || a.at.prompt > 1 {
+		a.setting(costLetGo+1, "cache", "none", 0, "results of nodes are not kept")
+	}
+	const notable = 64 << 20
+	if pinned, _ := highest(a.series(memtrix.RAMTreeShmem), 0, a.endOfWork()); a.b.pinned > 0 && pinned > notable {
+		a.setting(costSetting, "pinned-memory", "off", pinned, "copies of weights then can be paged out")
+	}
+	switch {
+	case a.o.How == memtrix.HowThrash || a.o.Slow != nil:
+		a.add(costMachine, 0, "more swap does not help: the work already waits for the disk; it needs RAM, or a smaller model")
+	case a.o.How == memtrix.HowSignal:
+		a.add(costMachine, 0, "give the machine swap on a fast disk, so that a short peak does not end the server")
+	}
+	if a.o.Requested == nil || a.o.Phase == memtrix.PhaseLoad || len(a.models) > 0 {
+		a.smaller()
+	}
+	if a.o.Phase != memtrix.PhaseLoad {
+		a.less()
+	}
+}
+
+// commit is what the system may promise: RAM and page file together. What is
+// computed with has little part in it, so resolution is never named here.
+func (a *adviser) commit() {
+	need := int64(0)
+	if a.o.Requested != nil {
+		need = *a.o.Requested
+	}
+	a.add(costFree, 0, "close programs that ask for much memory, browsers first: also what they do not use counts against the limit")
+	if a.e.Platform == "linux" {
+		a.add(costMachine, need, "add swap, or set vm.overcommit_memory=1, so that the mapping may be made")
+	} else {
+		a.add(costMachine, need, "let Windows manage the page file (System, Advanced, Performance, Virtual memory), on a disk with space for it, and restart")
+		a.add(costMachine+1, 0, "look how much space the disk of the page file has: it cannot grow on a full disk")
+	}
+	a.undo("mmap", "off", false, a.weights(), "which reads whole files into memory")
+	a.smaller()
+}
+
+func (a *adviser) addresses() {
+	a.add(costFree, 0, "restart the server: addresses that are not given back come back then")
+	a.add(costMachine, 0, "update comfy-aimdo: releases before 0.2.6 lose addresses with each prompt")
+	a.setting(costSetting, "dynamic-vram", "off", 0, "models are then loaded without reserving addresses")
+}
+
+func (a *adviser) unified() {
+	a.add(costFree, 0, "close other programs: CPU and GPU share this memory")
+	a.letGo(memtrix.RAMTreeRSS)
+	a.smaller()
+	a.less()
+}
+
+func (a *adviser) shared() {
+	a.add(costFree, 0, "close programs that use the card: the driver spills into RAM instead of failing")
+	a.add(costUndo, 0, `set "CUDA - Sysmem Fallback Policy" to "Prefer No Sysmem Fallback" in the NVIDIA Control Panel, so that it fails at once instead`)
+	a.setting(costSetting, "reserve-vram", "1", 1<<30, "which leaves that many GB to other programs")
+	a.smaller()
+	a.less()
+}
