@@ -19,7 +19,11 @@ func (p *Provider) Interpreter(ctx context.Context, r Request, tree string) (str
 		return "", err
 	}
 	if r.Python != "" {
-		return resolvePython(r.Python)
+		python, err := resolvePython(r.Python)
+		if err != nil && r.Path == "" {
+			err = cannot(ctx, err)
+		}
+		return python, err
 	}
 	if r.Path != "" {
 		if python := findPython(tree, os.Getenv); python != "" {
