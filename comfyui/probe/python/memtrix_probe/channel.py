@@ -15,6 +15,10 @@ LONGEST_TEXT = 4000
 
 now = time.monotonic_ns
 
+# As a number: | of the enumeration's members makes a new one each time.
+_WITHOUT_WAITING = int(socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0))
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
 on = False  # whether anything is looked at; wrappers ask this first
 sock = None
 
@@ -33,7 +37,7 @@ def open(fd):
     global sock, on, _pid
     sock = socket.socket(fileno=fd)
     sock.set_inheritable(False)
-    # Blocking for the thread that listens; sending asks for MSG_DONTWAIT.
+    # Blocking for the thread that listens; sending never waits.
     sock.settimeout(None)
     _pid = os.getpid()
     if hasattr(os, "register_at_fork"):
@@ -55,7 +59,7 @@ def emit(record, flush=True):
     global _queued, _dropped
     if sock is None:
         return
-    line = json.dumps(record, separators=(",", ":"), default=str).encode() + b"\n"
+    line = _encode(record).encode() + b"\n"
     if len(_queue) >= MOST_RECORDS or _queued + len(line) > MOST_BYTES:
         _dropped += 1
         return
@@ -77,11 +81,11 @@ def send():
                     if _dropped == _told:
                         return
                     _told = _dropped
-                    _rest = json.dumps({"k": "dropped", "t": now(), "n": _told}).encode() + b"\n"
+                    _rest = _encode({"k": "dropped", "t": now(), "n": _told}).encode() + b"\n"
                 else:
                     _rest = _queue.popleft()
                     _queued -= len(_rest)
-            sent = sock.send(_rest, socket.MSG_DONTWAIT | getattr(socket, "MSG_NOSIGNAL", 0))
+            sent = sock.send(_rest, _WITHOUT_WAITING)
             _rest = _rest[sent:]
     except (BlockingIOError, InterruptedError):
         pass
