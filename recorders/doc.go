@@ -1,7 +1,8 @@
 // Package recorders reads meters while a trial runs: memory of the card, of the
 // process tree and of the host. It only observes. It starts, signals and limits
 // nothing, and the one thing that it ever writes is the kernel's own peak of a
-// process back to its present size (ResetPeak), and only when it is asked to.
+// process, or of one open file of its control group, back to the present size
+// (Boundary, ResetPeak), and only when it is asked to.
 //
 // One family of meters is a Source and has a file of its own per operating
 // system. A Sampler reads them on one clock (the time since the trial's epoch) and
