@@ -99,7 +99,7 @@ func sideBySide(t *testing.T, pid int, long time.Duration) {
 	loops := <-empty
 	s.Stop()
 	share := func(d time.Duration) float64 { return 100 * d.Seconds() / wall.Seconds() }
-	t.Logf("side by side, threads: empty loops 1 ms + 10 ms %.2f %%, recording %.2f %%, above the empty loops %.2f %% of a core", share(loops), share(recording), share(recording-loops))
+	t.Logf("side by side, threads: empty loops 1 ms + 20 ms %.2f %%, recording %.2f %%, above the empty loops %.2f %% of a core", share(loops), share(recording), share(recording-loops))
 }
 
 func ownThreads(s *Sampler) (cpu time.Duration) {
@@ -131,7 +131,7 @@ func TestGPUCost(t *testing.T) {
 		time.Sleep(500 * time.Millisecond) // to open a card is no part of recording
 		full := cpu(func(stop <-chan struct{}) { <-stop })
 		all := s.Stop()
-		t.Logf("round %d, whole program: empty loops 1 ms + 10 ms %.2f %% (both in Go %.2f %%), recording %.2f %%, above the empty loops %.2f %% of a core", round+1, empty, emptyGo, full, full-empty)
+		t.Logf("round %d, whole program: empty loops 1 ms + 20 ms %.2f %% (both in Go %.2f %%), recording %.2f %%, above the empty loops %.2f %% of a core", round+1, empty, emptyGo, full, full-empty)
 		sideBySide(t, pid, long)
 		for _, th := range s.Threads() {
 			t.Logf("thread %-8s every %v: %d ticks, %d missed, %.2f %% of a core", th.Name, th.Interval, th.Samples, th.Missed, 100*th.CPU.Seconds()/s.now().Seconds())
