@@ -8,7 +8,7 @@ import json
 import select
 import threading
 
-from . import channel, hooks, memoryhooks, nodehooks, readings
+from . import channel, hooks, inventory, memoryhooks, readings
 
 PAUSE = 1.0  # s after which records that are still waiting are tried again
 
@@ -68,7 +68,6 @@ def _switch(wanted):
 
 
 def _inventory(asked):
-    from . import inventory
     return inventory.take(int(asked.get("top", 20)), bool(asked.get("trim")))
 
 
