@@ -11,6 +11,7 @@ import (
 	"memtrix/diagnosis"
 	"memtrix/diagnosis/files"
 	"memtrix/reports"
+	"memtrix/workflows"
 )
 
 type classifyCmd struct {
@@ -20,6 +21,7 @@ type classifyCmd struct {
 	Host       string `help:"Readings of the machine and the memory group." placeholder:"JSONL[.gz]"`
 	ExitStatus string `name:"exit-status" help:"How the server ended: a number, or signal:KILL." placeholder:"N|signal:NAME"`
 	Platform   string `help:"linux, windows or macos; without it what the log shows." placeholder:"OS"`
+	Workflow   string `help:"The workflow that ran: it names the classes and the sizes that events of an unfinished prompt do not." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"One JSON document on standard output and nothing else there."`
 }
 
@@ -48,6 +50,16 @@ func (c *classifyCmd) Run(a *app) error {
 	evidence.Platform = platform
 	if platform == "" {
 		evidence.Platform = shownPlatform(evidence.Log)
+	}
+	if c.Workflow != "" {
+		w, err := workflows.Load(c.Workflow)
+		if err != nil {
+			return usage{err}
+		}
+		evidence.Graph, evidence.Nodes = w.Graph, map[string]string{}
+		for id, n := range w.Graph {
+			evidence.Nodes[id] = n.ClassType
+		}
 	}
 	banner := comfyui.ParseBanner(evidence.Log)
 	evidence.Settings = banner.Settings()
