@@ -329,8 +329,9 @@ func TestAttachLeavesRunning(t *testing.T) {
 	if q := s.queue(); len(q.Running) != 1 || q.Running[0].id != id || !strings.HasPrefix(q.Running[0].client, clientPrefix) {
 		t.Errorf("the queue: %+v, want our prompt running", q)
 	}
-	if r := strings.Join(i.Remarks(), "\n"); !strings.Contains(r, "still runs on "+s.front) {
-		t.Errorf("remarks: %s", r)
+	i.Stop(t.Context())
+	if r := strings.Join(i.Remarks(), "\n"); !strings.Contains(r, "still runs on "+s.front) || i.Shared() {
+		t.Errorf("shared: %v, remarks: %s", i.Shared(), r)
 	}
 	// The next trial waits for it, and says so.
 	said := ""

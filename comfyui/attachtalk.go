@@ -171,6 +171,7 @@ const abandonLimit = 5 * time.Second
 func (i *Attachment) abandon(id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
 	defer cancel()
+	defer i.crowd.givenUp()
 	if id == "" {
 		// The answer that would have told it did not come.
 		v, err := i.client.queueItems(ctx)

@@ -80,6 +80,10 @@ func (c *crowd) begun() {
 	})
 }
 
+// givenUp is said when a prompt of ours is given up: what runs from here on may be it,
+// and is not counted.
+func (c *crowd) givenUp() { c.do(func() { c.open = false }) }
+
 func (c *crowd) ended() { c.do(func() { c.own, c.running = false, false }) }
 
 // idle reports whether the queue is known to be empty; works whether a prompt of
