@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -206,17 +207,22 @@ func repeats(tried []Tried, size int64) int {
 	return n
 }
 
-// capacity is the free memory that the cell had as it is.
+// capacity is the memory that the cell had as it is: what it asks for, else all that the
+// card or the machine has, some of which is others'.
 func capacity(m FloorMeter, t *memtrix.Trial) int64 {
-	asked, meter := t.Cell.Hardware.VRAM, memtrix.VRAMDeviceFree
+	asked, facts := t.Cell.Hardware.VRAM, []string{"banner.total-vram", "gpu.0.vram.total"}
 	if m == FloorOfRAM {
-		asked, meter = t.Cell.Hardware.RAM, memtrix.RAMHostAvailable
+		asked, facts = t.Cell.Hardware.RAM, []string{"ram.total"}
 	}
 	if asked > 0 {
 		return asked
 	}
-	p, _ := t.Peak(meter)
-	return p.Value
+	for _, name := range facts {
+		if n, err := strconv.ParseInt(t.Environment[name], 10, 64); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
 }
 
 func peakOf(m FloorMeter, t *memtrix.Trial) int64 {
