@@ -376,7 +376,9 @@ func TestAttachDies(t *testing.T) {
 	default:
 		t.Error("it is not said to be gone")
 	}
-	if exit := i.Stop(t.Context()); exit.Asked || !exit.Unknown && exit.Signal != "KILL" {
+	exit := i.Stop(t.Context())
+	t.Logf("exit: %+v", exit)
+	if exit.Asked || !exit.Unknown && exit.Signal != "KILL" {
 		t.Errorf("exit: %+v", exit)
 	}
 }

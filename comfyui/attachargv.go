@@ -124,7 +124,7 @@ func contradicts(c memtrix.Cell, g given, wanted []given, def memtrix.SettingDef
 		return true
 	}
 	others := slices.Clone(def.Words)
-	if def.Number != "" {
+	if def.Number != "" && value != "on" { // any number is on
 		others = append(others, "1") // for the flag that takes the number
 	}
 	for _, other := range others {
