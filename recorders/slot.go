@@ -35,6 +35,7 @@ type slot struct {
 	now    time.Duration // of the reading under way
 	put    func(i int, v int64)
 	cost   cost
+	seldom bool // read so seldom that a short recording may have no reading
 
 	mu     sync.Mutex
 	err    error         // of the last reading
@@ -58,7 +59,7 @@ type cost struct {
 const measuredEvery = 16
 
 func newSlot(l *lane, name string, src Source) *slot {
-	sl := &slot{name: name, source: src, lane: l}
+	sl := &slot{name: name, source: src, lane: l, seldom: src.Every() >= Seldom}
 	for _, m := range src.Meters() {
 		sl.meters = append(sl.meters, &meterState{Meter: m, rec: recording{limit: maxChanges}})
 	}
@@ -159,13 +160,11 @@ func (sl *slot) note(now time.Duration, err error, lost bool) {
 func (sl *slot) absence(m *meterState) Absence {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
-	// What is read once a second or less is in many a short recording not read at all.
-	seldom := sl.source.Every() >= Seldom
 	if sl.err == nil {
-		return Absence{Meter: m.Name, Reason: "no reading was taken", Usual: seldom}
+		return Absence{Meter: m.Name, Reason: "no reading was taken", Usual: sl.seldom}
 	}
 	usual := errors.Is(sl.err, errCgroupParts) || errors.Is(sl.err, errNoCgroup) || errors.Is(sl.err, errCardSilent) ||
-		errors.Is(sl.err, errNoExits) || seldom && (errors.Is(sl.err, errNotStarted) || errors.Is(sl.err, errNotFollowed))
+		errors.Is(sl.err, errNoExits) || sl.seldom && (errors.Is(sl.err, errNotStarted) || errors.Is(sl.err, errNotFollowed))
 	return Absence{Meter: m.Name, Reason: sl.err.Error(), Usual: usual}
 }
 
