@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +32,7 @@ func startOf(file string) (string, error) {
 // seen through a file that stands for it (pidfd_open(2), Linux 5.3).
 type watched struct {
 	pid    int
+	start  string
 	fd     int // -1 where there is no such file
 	kernel int // /dev/kmsg, -1 where it cannot be read
 	exited chan struct{}
@@ -46,7 +48,7 @@ const watchPace = 100 * time.Millisecond
 // its number.
 func watchProcess(pid int, start string) *watched {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watched{pid: pid, fd: -1, kernel: -1, exited: make(chan struct{}), cancel: cancel, over: make(chan struct{})}
+	w := &watched{pid: pid, start: start, fd: -1, kernel: -1, exited: make(chan struct{}), cancel: cancel, over: make(chan struct{})}
 	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
 		w.fd = fd
 	}
@@ -120,15 +122,37 @@ func (w *watched) exit() (memtrix.Exit, bool) {
 		info := pidfdInfo{mask: pidfdInfoExit}
 		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(w.fd), pidfdGetInfo, uintptr(unsafe.Pointer(&info)))
 		if errno == 0 && info.mask&pidfdInfoExit != 0 {
-			status := syscall.WaitStatus(info.status)
-			if status.Signaled() {
-				return memtrix.Exit{Status: -1, Signal: strings.TrimPrefix(unix.SignalName(status.Signal()), "SIG")}, true
-			}
-			return memtrix.Exit{Status: status.ExitStatus()}, true
+			return exitFrom(syscall.WaitStatus(info.status)), true
+		}
+		if status, ok := w.unreaped(); ok {
+			return exitFrom(status), true
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	return memtrix.Exit{}, false
+}
+
+func exitFrom(status syscall.WaitStatus) memtrix.Exit {
+	if status.Signaled() {
+		return memtrix.Exit{Status: -1, Signal: strings.TrimPrefix(unix.SignalName(status.Signal()), "SIG")}
+	}
+	return memtrix.Exit{Status: status.ExitStatus()}
+}
+
+// unreaped is the status of a process whose parent has not asked for it yet, field
+// 52 of its stat file (proc_pid_stat(5)). To those who may not see it, it is 0.
+func (w *watched) unreaped() (syscall.WaitStatus, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.pid))
+	if err != nil {
+		return 0, false
+	}
+	st, ok := parseStat(string(data))
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	if !ok || !st.dead() || st.start != w.start || len(fields) < 50 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(fields[49])
+	return syscall.WaitStatus(n), err == nil && n != 0
 }
 
 // kernelWords are the lines of the kernel about the killing of the process, since
