@@ -240,7 +240,8 @@ type Prober interface {
 	// After Stop it is all there is.
 	Probe() (*Probe, []Series)
 	// Inventory lets the server count what it holds; it stands still meanwhile, for
-	// about a second a million objects. Ask at rest only. With trim it gives back
+	// about a second a million objects, and collects Python's garbage first. Ask at
+	// rest only, and after what it could change was read. With trim it gives back
 	// what glibc keeps, and says how much that was.
 	Inventory(ctx context.Context, trim bool) (*Inventory, error)
 	// SwitchProbe turns the probe's work off and on again within one server.

@@ -4,7 +4,8 @@ Tensors are found by a walk through all objects that Python's collector knows; a
 storage that several tensors share counts once. Who owns one is told in this order:
 a model that is loaded, the cache of node outputs, another torch module, else what
 refers to it (a class, a module's global name, a function's frame), at most three
-steps away. Objects that C code alone holds are not seen.
+steps away. Objects that C code alone holds are not seen. Garbage is collected first:
+what only a cycle holds is nobody's.
 """
 
 import ctypes
