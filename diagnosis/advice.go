@@ -155,7 +155,7 @@ func (a *adviser) others() {
 func (a *adviser) vram() {
 	a.others()
 	if a.o.Unallocated != nil && a.o.Requested != nil && *a.o.Unallocated >= *a.o.Requested {
-		a.setting(costSetting, "cuda-malloc", "on", *a.o.Unallocated, "memory lies in fragments, and the driver's allocator puts them together")
+		a.setting(costSetting, "cuda-malloc", "on", *a.o.Unallocated, "the driver's allocator puts memory together that lies in fragments")
 	}
 	resident := a.resident()
 	a.undo("vram-mode", "high", a.state() == "HIGH_VRAM", resident, "which keeps whole models in VRAM")
