@@ -146,7 +146,7 @@ func (l *importLog) imports(packs []memtrix.Pack) []memtrix.PackImport {
 				sum += *p.Seconds
 			}
 		}
-		list = append(list, memtrix.PackImport{Pack: AllPacks, Seconds: &sum, Begin: l.begin, End: l.end})
+		list = append(list, memtrix.PackImport{Pack: AllPacks, Seconds: &sum, Begin: begunBy(l.begin, l.end, sum, len(list)), End: l.end})
 	}
 	return list
 }
@@ -161,6 +161,9 @@ func (l *importLog) place(p *memtrix.PackImport) {
 		p.Begin, p.End = t.at, l.end
 		if i+1 < len(l.trying) {
 			p.End = l.trying[i+1].at
+		}
+		if p.Seconds != nil {
+			p.Begin = begunBy(p.Begin, p.End, *p.Seconds, 1)
 		}
 		return
 	}
@@ -177,9 +180,20 @@ func (l *importLog) place(p *memtrix.PackImport) {
 		p.RAMWhy = "this release does not say when its imports begin (with args: [--verbose, DEBUG] it does)"
 	case timed > 1:
 		p.RAMWhy = "the log does not say when each of several imports begins (with args: [--verbose, DEBUG] it does)"
+	case p.Seconds != nil:
+		p.Begin, p.End = begunBy(l.begin, l.end, *p.Seconds, 1), l.end
 	default:
 		p.Begin, p.End = l.begin, l.end
 	}
+}
+
+// begunBy is when an import began at the latest. On a busy machine a line comes up
+// to tenths of a second after it was written, when memory is already taken; then the
+// time that the server itself took, with what its rounding leaves out, tells better.
+func begunBy(line, end time.Duration, seconds float64, imports int) time.Duration {
+	const rounding = 50 * time.Millisecond
+	took := time.Duration(seconds*float64(time.Second)) + time.Duration(imports)*rounding
+	return max(min(line, end-took), 0)
 }
 
 // facts are for the trial's environment: which packs are there and which are not.

@@ -52,3 +52,17 @@ func TestNotImported(t *testing.T) {
 		t.Errorf("a server with other imports: %q", got)
 	}
 }
+
+// A line that came late gives way to the time that the server itself took.
+func TestBegunBy(t *testing.T) {
+	check := func(line, end time.Duration, seconds float64, imports int, want time.Duration) {
+		t.Helper()
+		if got := begunBy(line, end, seconds, imports); got != want {
+			t.Errorf("line %v, end %v, %v s: got %v, want %v", line, end, seconds, got, want)
+		}
+	}
+	check(8*time.Second, 10*time.Second, 1.9, 1, 8*time.Second)
+	check(9*time.Second, 10*time.Second, 1.2, 1, 8750*time.Millisecond)
+	check(9*time.Second, 10*time.Second, 1.2, 2, 8700*time.Millisecond)
+	check(time.Second, time.Second, 2, 1, 0)
+}

@@ -24,6 +24,7 @@ func fullTrial(session int64) *memtrix.Trial {
 			Version: memtrix.Version{
 				Name: "0.29.0", Target: memtrix.TargetComfyUI, Dir: "/srv/comfy", Python: "/srv/venv/bin/python",
 				Release: "0.29.0", Commit: "a8c44f9b", Dirty: []string{"nodes.py"}, Packages: map[string]string{"torch": "2.11.0+cu130"},
+				Packs:    []memtrix.Pack{{Name: "p", Dir: "/p", Source: "https://h/p", Commit: "c1", Dirty: true, Hash: "h1", Requirements: []string{"gguf"}}},
 				Attached: &memtrix.Attached{URL: "http://127.0.0.1:8188", Argv: []string{"--lowvram"}, Local: true, Simulated: true},
 			},
 			Settings: memtrix.Settings{"dynamic-vram": "off", "vram-mode": "low"},
@@ -60,6 +61,10 @@ func fullTrial(session int64) *memtrix.Trial {
 			{Kind: memtrix.SpanNode, Prompt: 2, Node: node, Start: 15 * time.Second, End: 16*time.Second + 1, Peaks: []memtrix.Peak{
 				{Meter: memtrix.VRAMDeviceUsed, Value: math.MaxInt64, How: memtrix.PeakProbe, At: 15*time.Second + 7},
 			}},
+		},
+		Imports: []memtrix.PackImport{
+			{Pack: "good", Seconds: ptr(1.5), PrestartSeconds: ptr(0.0), RAM: ptr(int64(-4096)), Begin: 3, End: 4},
+			{Pack: "bad.py", Failed: true, Reason: "No module named 'x'", RAMWhy: "not told"},
 		},
 		Readings: []memtrix.Reading{
 			{Kind: memtrix.Rested, At: 30 * time.Second, Values: map[string]int64{memtrix.RAMTreeRSS: 9, memtrix.VRAMTrialUsed: -4096}},

@@ -78,6 +78,7 @@ func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 	}
 	spec := matrix.FirstLook(f.ComfyUI, f.Python, workflow, f.device())
 	f.apply(spec, f.Python)
+	f.applyPacks(ctx, spec)
 	return spec, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"memtrix/matrix"
 	"memtrix/versions"
 )
+	"memtrix/versions/packs"
 
 // versionFlags name a version that memtrix gets by itself.
 type versionFlags struct {
@@ -18,6 +19,8 @@ type versionFlags struct {
 	Wheels   string   `help:"Install packages from this folder only, not from the package index." placeholder:"DIR" type:"path"`
 	Models   []string `help:"Folders with models. By default those of a ComfyUI that is found on this machine." placeholder:"DIR" type:"path"`
 }
+
+	CustomNodesFrom []string `help:"Installations with custom nodes (ComfyUI folders or custom_nodes); those that the workflow needs are loaded. By default a ComfyUI that is found on this machine." placeholder:"DIR" type:"path"`
 
 // apply puts the version into a spec that is made of flags.
 func (f *versionFlags) apply(s *matrix.Spec, python string) {
@@ -31,6 +34,30 @@ func (f *versionFlags) apply(s *matrix.Spec, python string) {
 }
 
 // ownModels are those of the ComfyUI that the person has, for a version that
+// applyPacks says where a spec that is made of flags finds custom nodes.
+func (f *versionFlags) applyPacks(ctx context.Context, s *matrix.Spec) {
+	from := f.CustomNodesFrom
+	if len(from) == 0 && f.Version != "" {
+		from = ownPacks(ctx)
+	}
+	s.Versions[0].Packs.From = from
+}
+
+// ownPacks is the first ComfyUI of the person that has custom nodes, for a version
+// that comes without any: what a workflow needs of them is loaded, nothing else.
+func ownPacks(ctx context.Context) []string {
+	for _, found := range versions.Discover(ctx) {
+		folders, err := packs.Folders(found.Dir)
+		if err != nil {
+			continue
+		}
+		if all, err := packs.All(folders); err == nil && len(all) > 0 {
+			return []string{found.Dir}
+		}
+	}
+	return nil
+}
+
 // comes without any.
 func (f *versionFlags) ownModels(a *app, s *matrix.Spec) {
 	if f.Version == "" || len(s.Models) > 0 {

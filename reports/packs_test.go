@@ -1,0 +1,29 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+
+	"memtrix"
+)
+
+// A version's packs are told once, with what their import cost or why that is not
+// known.
+func TestPackNotes(t *testing.T) {
+	seconds, ram := 1.5, int64(200<<20)
+	v := memtrix.Version{Name: "0.29.0", Packs: []memtrix.Pack{{Name: "a", Commit: "0123456789", Hash: "x"}, {Name: "b", Hash: "abcdef0123", Dirty: false}}}
+	trial := func(id int64, imports ...memtrix.PackImport) *memtrix.Trial {
+		return &memtrix.Trial{ID: id, Cell: memtrix.Cell{Version: v}, Imports: imports}
+	}
+	got := packNotes([]*memtrix.Trial{
+		trial(1),
+		trial(2, memtrix.PackImport{Pack: "a", Seconds: &seconds, RAMWhy: "for a reason"}, memtrix.PackImport{Pack: "b", Failed: true, Seconds: &seconds},
+			memtrix.PackImport{Pack: "*", Seconds: &seconds, RAM: &ram}),
+		trial(3, memtrix.PackImport{Pack: "a", Seconds: &seconds}),
+	})
+	want := "custom nodes of 0.29.0 (trial 2): a 01234567 (imported in 1.5 s, RAM not told: for a reason); " +
+		"b #abcdef01 (import failed); all together (imported in 1.5 s, RAM +200 MiB)"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
