@@ -7,6 +7,7 @@
 //	memtrix demo                                   a simulated ComfyUI, to see what comes out
 //	memtrix init                                   look for a ComfyUI here and write a spec for it
 //	memtrix run --comfyui DIR --workflow FILE      a first look, one setting at a time
+//	memtrix run --url URL --workflow FILE          a ComfyUI that runs already, as it is
 //	memtrix plan SPEC                              what a spec would run, and what cannot be run
 //	memtrix run SPEC                               run it; an interrupted session goes on
 //	memtrix report                                 the last session again: table and pictures
