@@ -47,12 +47,6 @@ func ParseDefs(data []byte) (*Defs, error) {
 // Len is the number of node classes.
 func (d *Defs) Len() int { return len(d.raw) }
 
-// has tells whether the server knows the class.
-func (d *Defs) has(name string) bool {
-	_, ok := d.raw[name]
-	return ok
-}
-
 // hasPack tells whether any class comes from a custom node folder whose name
 // holds the word.
 func (d *Defs) hasPack(word string) bool {

@@ -1,5 +1,5 @@
 // Package embedded finds the workflow that ComfyUI's save nodes put into the
-// files they write: pictures (PNG, WebP, JPEG, AVIF, SVG), videos (MP4, MOV,
+// files they write: pictures (PNG, WebP, JPEG, AVIF, OpenEXR, SVG), videos (MP4, MOV,
 // WebM, Matroska), sound (FLAC, MP3, Opus and Vorbis in Ogg), 3D models (GLB) and
 // latents (safetensors).
 //
@@ -66,6 +66,7 @@ var kinds = []struct {
 	{"a PNG image", 0, "\x89PNG\r\n\x1a\n", readPNG},
 	{"a WebP image", 8, "WEBP", readRIFF},
 	{"a JPEG image", 0, "\xff\xd8\xff", readJPEG},
+	{"an OpenEXR image", 0, "\x76\x2f\x31\x01", readEXR},
 	{"an AVIF image", 4, "ftypavif", readAVIF},
 	{"an AVIF image", 4, "ftypavis", readAVIF},
 	{"an MP4 or MOV video", 4, "ftyp", readMP4},

@@ -212,6 +212,7 @@ func files() map[string][]byte {
 		"opus":                opus(),
 		"mp3 2.3":             mp3(3),
 		"mp3 2.4":             mp3(4),
+		"exr":                 cat("\x76\x2f\x31\x01\x02\x00\x00\x00", "prompt\x00string\x00", le32(len(prompt)), prompt, "lineOrder\x00lineOrder\x00", le32(1), 0, "workflow\x00string\x00", le32(len(flow)), flow, 0),
 		"glb":                 glb(),
 		"safetensors":         safetensors(),
 		"svg":                 []byte(`<svg xmlns="x"><metadata> <![CDATA[{"prompt": ` + prompt + `, "workflow": ` + flow + `}]]></metadata><path/></svg>`),
@@ -286,13 +287,19 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
-// Files that ComfyUI itself wrote; see testdata/README.md.
+// Files that ComfyUI itself and Pillow wrote; see testdata/README.md.
 func TestRealFiles(t *testing.T) {
-	paths, err := filepath.Glob("testdata/real.*")
+	paths, err := filepath.Glob("testdata/*.*")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(paths) < 13 {
+		t.Errorf("%d files", len(paths))
+	}
 	for _, path := range paths {
+		if filepath.Ext(path) == ".md" {
+			continue
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
