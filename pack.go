@@ -12,8 +12,8 @@ type Pack struct {
 	// Source is the git URL or repository that it comes from, "" where that is not
 	// known.
 	Source string `json:"source,omitempty"`
-	// Commit is its git commit, "" for a pack without git; Dirty says that tracked
-	// files differ from it.
+	// Commit is its git commit, "" for a pack without git; Dirty says that its
+	// files are others than that commit's.
 	Commit string `json:"commit,omitempty"`
 	Dirty  bool   `json:"dirty,omitempty"`
 	// Hash is a hash of its files. With the name it is what makes two packs the

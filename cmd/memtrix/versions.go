@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,8 +9,8 @@ import (
 	"memtrix"
 	"memtrix/matrix"
 	"memtrix/versions"
-)
 	"memtrix/versions/packs"
+)
 
 // versionFlags name a version that memtrix gets by itself.
 type versionFlags struct {
@@ -18,9 +19,9 @@ type versionFlags struct {
 	Packages string   `help:"Its packages: required (as its requirements say) or as-of-date (as they resolved on its day)." enum:",required,as-of-date,keep" default:""`
 	Wheels   string   `help:"Install packages from this folder only, not from the package index." placeholder:"DIR" type:"path"`
 	Models   []string `help:"Folders with models. By default those of a ComfyUI that is found on this machine." placeholder:"DIR" type:"path"`
-}
 
 	CustomNodesFrom []string `help:"Installations with custom nodes (ComfyUI folders or custom_nodes); those that the workflow needs are loaded. By default a ComfyUI that is found on this machine." placeholder:"DIR" type:"path"`
+}
 
 // apply puts the version into a spec that is made of flags.
 func (f *versionFlags) apply(s *matrix.Spec, python string) {
@@ -33,7 +34,6 @@ func (f *versionFlags) apply(s *matrix.Spec, python string) {
 	}}
 }
 
-// ownModels are those of the ComfyUI that the person has, for a version that
 // applyPacks says where a spec that is made of flags finds custom nodes.
 func (f *versionFlags) applyPacks(ctx context.Context, s *matrix.Spec) {
 	from := f.CustomNodesFrom
@@ -58,6 +58,7 @@ func ownPacks(ctx context.Context) []string {
 	return nil
 }
 
+// ownModels are those of the ComfyUI that the person has, for a version that
 // comes without any.
 func (f *versionFlags) ownModels(a *app, s *matrix.Spec) {
 	if f.Version == "" || len(s.Models) > 0 {

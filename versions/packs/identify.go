@@ -17,7 +17,7 @@ import (
 )
 
 // Identify tells what a pack on this machine is: its git commit where it is a
-// checkout, whether tracked files differ, a hash of its files and what it requires.
+// checkout, whether its files are others than the commit's, a hash of its files and what it requires.
 //
 // The hash is over all files but .git, __pycache__ and compiled Python; in a
 // checkout, what its own .gitignore names (models that it fetched, logs) is left
@@ -59,8 +59,10 @@ func checkout(ctx context.Context, p *memtrix.Pack, dir string) ([]string, bool)
 		return nil, false
 	}
 	p.Commit = strings.TrimSpace(head)
-	if status, err := git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames"); err == nil {
-		p.Dirty = status != ""
+	if status, err := git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"); err == nil {
+		p.Dirty = slices.ContainsFunc(strings.Split(status, "\x00"), func(entry string) bool {
+			return len(entry) > 3 && counts(entry[3:])
+		})
 	}
 	if url, err := git(ctx, dir, "config", "--get", "remote.origin.url"); err == nil {
 		p.Source = withoutSecret(strings.TrimSpace(url))

@@ -163,7 +163,7 @@ func TestIdentify(t *testing.T) {
 		t.Errorf("running it made it another pack: %+v", got)
 	}
 	put(t, filepath.Join(repo, "new.py"), "")
-	if got := identify(repo); got.Hash == first.Hash || got.Dirty {
+	if got := identify(repo); got.Hash == first.Hash || !got.Dirty {
 		t.Errorf("a new file is not seen: %+v", got)
 	}
 	put(t, filepath.Join(repo, "__init__.py"), "x = 2\n")
