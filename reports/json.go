@@ -76,9 +76,14 @@ type trialJSON struct {
 	Expect     memtrix.OutcomeKind `json:"expect,omitempty"`
 	AsExpected bool                `json:"as_expected"`
 
-	Requested     *int64 `json:"requested_bytes,omitempty"`
-	Free          *int64 `json:"free_bytes,omitempty"`
-	HiddenRetries int    `json:"hidden_retries"`
+	Requested     *int64           `json:"requested_bytes,omitempty"`
+	Free          *int64           `json:"free_bytes,omitempty"`
+	Unallocated   *int64           `json:"unallocated_bytes,omitempty"`
+	Holders       []memtrix.Holder `json:"holders,omitempty"`
+	HiddenRetries int              `json:"hidden_retries"`
+	FallBacks     []string         `json:"fall_backs,omitempty"`
+	Slow          *memtrix.Slow    `json:"slow,omitempty"`
+	Rule          string           `json:"rule,omitempty"`
 	// StandIns are the models that had no real weights.
 	StandIns   []memtrix.StandIn `json:"stand_ins,omitempty"`
 	Message    string            `json:"message,omitempty"`
@@ -183,6 +188,7 @@ func newTrialJSON(t *memtrix.Trial) trialJSON {
 		Workflow: c.Workflow.Name, Hardware: c.Hardware.Name, Probe: c.Probe, Repeat: t.Repeat,
 		Argv: append([]string{}, t.Argv...), Expect: t.Expect, AsExpected: t.AsExpected(),
 		Requested: o.Requested, Free: o.Free, HiddenRetries: o.HiddenRetries,
+		Unallocated: o.Unallocated, Holders: o.Holders, FallBacks: o.FallBacks, Slow: o.Slow, Rule: o.Rule,
 		StandIns: c.Workflow.StandIns,
 		Message:  o.Message, Evidence: o.Evidence, Advice: o.Advice,
 		Seconds: t.Seconds, OwnSeconds: t.OwnSeconds, Exit: t.Exit, Dir: t.Dir, Warnings: t.Warnings,

@@ -142,6 +142,7 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 		Nodes:    map[string]string{},
 		Cgroup:   t.cgroup(),
 	}
+	e.Settings, e.Graph, e.Flags = t.trial.Cell.Settings, t.trial.Cell.Workflow.Graph, t.flags
 	for id, n := range t.trial.Cell.Workflow.Graph {
 		e.Nodes[id] = n.ClassType
 	}
@@ -158,6 +159,19 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 		e.DoError = err.Error()
 	}
 	return e
+}
+
+// flags are the launch flags of one setting on the trial's version, beside the device
+// that it runs on.
+func (t *trialRun) flags(setting, value string) ([]string, bool) {
+	cell := memtrix.Cell{Version: t.trial.Cell.Version, Settings: memtrix.Settings{setting: value}}
+	var base []string
+	if device := t.trial.Cell.Settings["device"]; device != "" && setting != "device" {
+		base, _ = t.target.Argv(memtrix.Cell{Version: cell.Version, Settings: memtrix.Settings{"device": device}})
+		cell.Settings["device"] = device
+	}
+	argv, reason := t.target.Argv(cell)
+	return slices.DeleteFunc(slices.Clone(argv), func(a string) bool { return slices.Contains(base, a) }), reason == ""
 }
 
 // cgroup is what the kernel counted for the trial's memory group, or for that in
