@@ -45,6 +45,8 @@ func fullTrial(session int64) *memtrix.Trial {
 		Outcome: memtrix.Outcome{
 			Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM, How: memtrix.HowException, Phase: memtrix.PhaseSample, Node: node,
 			Requested: ptr(int64(1006632960)), Free: ptr(int64(0)), HiddenRetries: 3, Message: "VRAM ran out",
+			Unallocated: ptr(int64(7)), Holders: []memtrix.Holder{{PID: 581, Name: "jupyter", Bytes: 9}}, FallBacks: []string{"Pin error."}, Rule: "torch.native",
+			Slow:     &memtrix.Slow{Before: 1.5, After: 20, Memory: memtrix.MemoryRAM, Moved: []string{"swap"}},
 			Evidence: []string{"Requested : 960.00 MiB"}, Advice: []string{"less"},
 		},
 		Expect: memtrix.OOM, Shared: true,
