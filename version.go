@@ -39,6 +39,9 @@ type Version struct {
 	PackageHashes map[string]string `json:"-"`
 	// Packs are the custom node packs that are loaded, by name; all others are off.
 	Packs []Pack `json:"packs,omitempty"`
+	// OtherPacks are packs (name and place) that its server would see besides, in
+	// folders that it reads by itself.
+	OtherPacks []Pack `json:"-"`
 	// Trouble is why the version cannot run here, in words for a person (packages
 	// that do not fit together, a source that cannot be reached); mostly "".
 	Trouble string `json:"-"`

@@ -1,8 +1,6 @@
 package comfyui
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
