@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +37,8 @@ func ProbeTable(w io.Writer, t *memtrix.Trial, o TableOptions) error {
 		}
 		for _, line := range sh.sources {
 			writeParagraph(&b, line, "  ", o.Width)
+			b.WriteByte('\n')
 		}
-		b.WriteByte('\n')
 	}
 	for _, line := range probeNotes(t.Probe) {
 		writeParagraph(&b, line, "  ", o.Width)
@@ -127,6 +128,9 @@ func nodeSheet(t *memtrix.Trial) sheet {
 		for i := range nodes {
 			sh.rows[i] = append(sh.rows[i], texts[i])
 		}
+	}
+	if !slices.ContainsFunc(nodes, func(n memtrix.NodeRun) bool { return len(n.Peaks) > 0 }) {
+		return sh
 	}
 	sh.sources = []string{
 		"torch peak: the largest that torch's allocator had given out, its own counter, reset at the node's start; of it work: without the weights of models in torch's memory at the time. All else is as it stood right after the node. What a device does not have is left out.",
