@@ -131,3 +131,24 @@ func exitOf(text string) (exit memtrix.Exit, died bool, err error) {
 	}
 	return memtrix.Exit{Status: int(n)}, true, nil
 }
+
+// joined writes "--exit-status -9" as one word, since what begins with a hyphen
+// looks like a flag.
+func joined(args []string) []string {
+	const flag = "--exit-status"
+	var all []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--" {
+			return append(all, args[i:]...) // a command's own
+		}
+		if args[i] == flag && i+1 < len(args) && strings.HasPrefix(args[i+1], "-") {
+			if _, err := strconv.ParseInt(args[i+1], 0, 64); err == nil {
+				all = append(all, flag+"="+args[i+1])
+				i++
+				continue
+			}
+		}
+		all = append(all, args[i])
+	}
+	return all
+}
