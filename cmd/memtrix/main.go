@@ -110,7 +110,7 @@ func run(a app, args []string) int {
 		fmt.Fprintln(a.stderr, "memtrix:", err)
 		return exitCannot
 	}
-	k, err := parser.Parse(args)
+	k, err := parser.Parse(joined(args))
 	if code >= 0 { // --help
 		return code
 	}
