@@ -43,6 +43,9 @@ func later(w memtrix.Workflow, r Request) (memtrix.Workflow, error) {
 			continue
 		}
 		errs = append(errs, nodeThere(w, v.Path))
+		if in, err := Find(w, v.Path); err == nil { // a model's name is known already
+			w.Graph = withInput(w.Graph, in, slices.Clone(v.Value))
+		}
 		w.Changes = append(w.Changes, memtrix.Change{Path: v.Path, Value: slices.Clone(v.Value)})
 		var canonical bytes.Buffer
 		writeRaw(&canonical, v.Value)

@@ -99,3 +99,13 @@ func TestIsSeed(t *testing.T) {
 		}
 	}
 }
+
+// The models of a workflow in UI format are known before a server is there.
+func TestNeededOfUI(t *testing.T) {
+	for _, file := range []string{"testdata/traps/text.ui.json", "testdata/traps/subgraph_nested.ui.json", "testdata/traps/png_text.png"} {
+		got := Needed(mustLoad(t, file))
+		if len(got) != 1 || got[0].Folder != "checkpoints" || got[0].Name != "sd15.safetensors" {
+			t.Errorf("%s: got %v", file, got)
+		}
+	}
+}

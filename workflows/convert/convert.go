@@ -107,7 +107,7 @@ func Convert(data []byte, defs *Defs, opts Options) (Result, error) {
 	g, l := load(root, defs)
 	m := &maker{opts: opts, root: g, prompt: map[string]map[string]any{}, made: map[string]made{}, notes: l.notes}
 	m.everywhere = everyNode(g, nil, 0)
-	m.sharePrimitives(g)
+	m.sharePrimitives()
 	if err := m.walk(nil, g); err != nil {
 		return Result{}, err
 	}
@@ -190,8 +190,8 @@ func (m *maker) node(f *frame, n *node) {
 	m.made[id] = made{f, n}
 	inputs := map[string]any{}
 	m.prompt[id] = inputs
-	if m.sketch {
-		return
+	if m.sketch && (n.class == nil || strings.HasPrefix(n.in.id, groupID)) {
+		return // of a group's values nobody knows where they belong without all classes
 	}
 	if reason := n.impossible(); reason != "" {
 		m.problem(f, n, reason)
@@ -303,7 +303,7 @@ func packOf(props map[string]any, typ string) string {
 
 // sharePrimitives gives the value of each PrimitiveNode to every widget that it
 // is linked to, even where it is muted (PrimitiveNode.applyToGraph).
-func (m *maker) sharePrimitives(g *graph) {
+func (m *maker) sharePrimitives() {
 	done := map[*node]bool{}
 	for _, n := range m.everywhere {
 		if n.typ == "PrimitiveNode" && n.virtual && !done[n] {

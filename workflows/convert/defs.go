@@ -19,6 +19,8 @@ type Defs struct {
 	mu      sync.Mutex // a Defs may serve several conversions at once
 	classes map[string]*class
 	modules map[string]bool // of custom nodes, lower case
+	// loadersOnly: all other classes are unknown rather than missing.
+	loadersOnly bool
 }
 
 // ParseDefs reads the answer to GET /object_info.

@@ -40,7 +40,7 @@ func isLinker(typ string) bool {
 
 func (l *loader) isFrontEndOnly(typ string) bool {
 	pack, ok := packOnly[typ]
-	return ok && (l.defs.raw == nil || l.defs.hasPack(pack)) // without a server nobody can tell
+	return ok && (l.defs.loadersOnly || l.defs.hasPack(pack)) // without a server nobody can tell
 }
 
 // carrier finds the Set node of a Get node, in its own graph, and the input that

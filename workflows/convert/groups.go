@@ -22,6 +22,9 @@ type group struct {
 	config   map[string]any
 }
 
+// groupID begins the id of the definition that a group node becomes.
+const groupID = "group:"
+
 // groupPrefixes begin the type of a group node.
 var groupPrefixes = []string{"workflow/", "workflow>"}
 
@@ -141,7 +144,7 @@ func (l *loader) expand(instance map[string]any, g group, name string, last int)
 		inners = append(inners, in)
 	}
 	last++
-	def := map[string]any{"id": "group:" + strconv.Itoa(last), "name": name}
+	def := map[string]any{"id": groupID + strconv.Itoa(last), "name": name}
 	b := &groupBuilder{group: g, inners: inners, def: def}
 	stored := list(instance["widgets_values"])
 	if used := b.values(stored); used != len(stored) {

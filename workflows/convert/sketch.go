@@ -2,10 +2,12 @@ package convert
 
 import (
 	"crypto/sha256"
+	_ "embed" // loaders.json
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"memtrix"
 )
@@ -18,9 +20,24 @@ func IsUI(data []byte) bool {
 	return json.Unmarshal(data, &top) == nil && len(top.Nodes) > 0 && top.Nodes[0] == '['
 }
 
+// loaders are ComfyUI's own classes that load models, as in /object_info of 0.29.0
+// but for texts and values: a name of a model stands in the same place in every
+// release, so that it can be told without a server.
+//
+//go:embed loaders.json
+var loaders []byte
+
+var loaderDefs = sync.OnceValues(func() (*Defs, error) {
+	defs, err := ParseDefs(loaders)
+	if err == nil {
+		defs.loadersOnly = true
+	}
+	return defs, err
+})
+
 // Sketch gives the nodes that a workflow in UI format will send, by their ids,
-// with class, title and pack but without inputs: as much as can be told without a
-// server.
+// with class, title and pack: as much as can be told without a server. Nodes have
+// no inputs, but for ComfyUI's own loaders, which have the names of their models.
 func Sketch(data []byte) (map[string]memtrix.GraphNode, error) {
 	tree, err := decode(data)
 	if err != nil {
@@ -29,14 +46,24 @@ func Sketch(data []byte) (map[string]memtrix.GraphNode, error) {
 	if _, ok := dict(tree)["nodes"].([]any); !ok {
 		return nil, errors.New("no workflow in UI format: it has no list of nodes")
 	}
-	g, _ := load(dict(tree), &Defs{})
+	defs, err := loaderDefs()
+	if err != nil {
+		return nil, err
+	}
+	g, _ := load(dict(tree), defs)
 	m := &maker{root: g, prompt: map[string]map[string]any{}, made: map[string]made{}, sketch: true}
 	if err := m.walk(nil, g); err != nil {
 		return nil, err
 	}
 	nodes := make(map[string]memtrix.GraphNode, len(m.made))
 	for id, at := range m.made {
-		nodes[id] = memtrix.GraphNode{ClassType: at.n.typ, Inputs: map[string]json.RawMessage{}, Meta: &memtrix.GraphMeta{
+		inputs := map[string]json.RawMessage{}
+		for name, v := range m.prompt[id] {
+			if _, isLink := v.(ref); !isLink {
+				inputs[name] = Canonical(v)
+			}
+		}
+		nodes[id] = memtrix.GraphNode{ClassType: at.n.typ, Inputs: inputs, Meta: &memtrix.GraphMeta{
 			Title:      at.n.title,
 			Registry:   text(at.n.props["cnr_id"]),
 			Repository: text(at.n.props["aux_id"]),
@@ -84,7 +111,10 @@ func essence(v any) any {
 				}
 				kept[key] = groups
 			case seen[key] && value != nil:
-				kept[key] = essence(value)
+				inner := essence(value)
+				if m, isMap := inner.(map[string]any); !isMap || len(m) > 0 {
+					kept[key] = inner
+				}
 			}
 		}
 		return kept
