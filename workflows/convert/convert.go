@@ -196,6 +196,9 @@ func (m *maker) node(f *frame, n *node) {
 	if reason := n.impossible(); reason != "" {
 		m.problem(f, n, reason)
 	}
+	if k := n.surplus(); k > 0 && n.class != nil && n.class.custom {
+		m.notes = append(m.notes, fmt.Sprintf("node %s (%s) has %d values more than widgets: its pack adds widgets in the browser, which the server does not tell; they are not in the prompt", id, n.typ, k))
+	}
 	for i, w := range n.widgets {
 		if w.name == "" || !w.sent {
 			continue

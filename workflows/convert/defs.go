@@ -84,7 +84,7 @@ type class struct {
 	defined []*spec // in the order of the definition
 	outputs []string
 	matched []string // template of each output whose type follows inputs, else ""
-	isOut   bool
+	custom  bool     // of a custom node pack, whose own code may change it in the browser
 }
 
 // spec is an input's definition.
@@ -105,12 +105,12 @@ func parseClass(name string, raw json.RawMessage) *class {
 		Order   map[string][]string        `json:"input_order"`
 		Output  []any                      `json:"output"`
 		Title   string                     `json:"display_name"`
-		OutNode bool                       `json:"output_node"`
 		Matched []any                      `json:"output_matchtypes"`
+		Module  string                     `json:"python_module"`
 	}
 	// What has an unexpected form stays empty; the rest counts.
 	_ = json.Unmarshal(raw, &c)
-	cl := &class{name: name, title: c.Title, isOut: c.OutNode}
+	cl := &class{name: name, title: c.Title, custom: strings.HasPrefix(c.Module, "custom_nodes.")}
 	if cl.title == "" {
 		cl.title = name
 	}

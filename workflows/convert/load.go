@@ -189,6 +189,10 @@ func (n *node) setValues() {
 	case []any:
 		values = n.withoutForced(v)
 	case map[string]any:
+		if n.class.custom {
+			n.setByName(v)
+			return
+		}
 		// By index an object has no values: a core node loses all of its own.
 		for _, w := range slices.Clone(n.widgets) {
 			if w.stored {
@@ -204,6 +208,28 @@ func (n *node) setValues() {
 			at++
 		}
 	}
+}
+
+// setByName hands out values that were stored by name: packs that do so read them
+// so themselves.
+func (n *node) setByName(values map[string]any) {
+	for i := 0; i < len(n.widgets); i++ { // a choice may bring more
+		w := n.widgets[i]
+		if v, there := values[w.name]; there && w.stored {
+			n.set(w, v)
+		}
+	}
+}
+
+// surplus is how many values a file has for a node beyond those of its widgets.
+func (n *node) surplus() int {
+	stored := 0
+	for _, w := range n.widgets {
+		if w.stored {
+			stored++
+		}
+	}
+	return len(list(n.values)) - stored
 }
 
 // withoutForced drops the values of inputs that were widgets once and are plain

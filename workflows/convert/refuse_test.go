@@ -149,3 +149,26 @@ func TestManyNodes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Nodes of custom packs may store their values by name, and have widgets that
+// only their own code knows.
+func TestCustomNodes(t *testing.T) {
+	defs, err := ParseDefs([]byte(`{"Combine": {"input": {"required": {"rate": ["INT", {"default": 8}], "format": [["gif", "mp4"]], "loop": ["INT"]}}, "python_module": "custom_nodes.video", "output_node": true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(values, want string, notes int) {
+		t.Helper()
+		r, err := Convert(fmt.Appendf(nil, `{"nodes": [{"id": 1, "type": "Combine", "widgets_values": %s}]}`, values), defs, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%s %s %s", r.Prompt["1"].Inputs["rate"], r.Prompt["1"].Inputs["format"], r.Prompt["1"].Inputs["loop"])
+		if got != want || len(r.Notes) != notes {
+			t.Errorf("%s: got %s, %v, want %s", values, got, r.Notes, want)
+		}
+	}
+	check(`{"format": "mp4", "loop": 3, "preview": {}}`, `8 "mp4" 3`, 0)
+	check(`[16, "mp4", 2]`, `16 "mp4" 2`, 0)
+	check(`[16, "mp4", 2, "more", 5]`, `16 "mp4" 2`, 1)
+}
