@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -9,7 +10,7 @@ import (
 	"memtrix"
 )
 
-var workflowKeys = []string{"builtin", "file", "name", "set", "vary"}
+var workflowKeys = []string{"builtin", "file", "name", "resolution", "frames", "batch", "steps", "set", "vary"}
 
 func (r *specReader) workflows(n ast.Node) {
 	seen := map[string]pos{}
@@ -49,6 +50,9 @@ func (r *specReader) workflow(n ast.Node) (WorkflowEntry, bool) {
 	case w.BuiltIn != "" && w.File != "":
 		r.fail(w.pos, "a workflow has file: or builtin:, not both")
 		return w, false
+	case w.File != "" && w.Params != (Params{}):
+		r.fail(w.pos, "resolution, frames, batch and steps are of built-in workflows; a file's inputs are set by set:, for example {KSampler.steps: 8}")
+		return w, false
 	case w.Name == "" && w.BuiltIn != "":
 		w.Name = w.BuiltIn
 	case w.Name == "":
@@ -84,6 +88,14 @@ func (r *specReader) workflowField(f field, w *WorkflowEntry) {
 		}
 	case "name":
 		r.name(f.value, &w.Name)
+	case "resolution":
+		r.resolution(f.value, &w.Params)
+	case "frames":
+		r.count(f.value, "frames", 100000, &w.Params.Frames)
+	case "batch":
+		r.count(f.value, "batch", 4096, &w.Params.Batch)
+	case "steps":
+		r.count(f.value, "steps", 10000, &w.Params.Steps)
 	case "set":
 		fields, ok := r.mapping(f.value, "set")
 		if ok && len(fields) == 0 {
@@ -104,6 +116,26 @@ func (r *specReader) workflowField(f field, w *WorkflowEntry) {
 			}
 		}
 	}
+}
+
+// resolution reads "1024x768", or "1024" for a square.
+func (r *specReader) resolution(n ast.Node, p *Params) {
+	text, ok := r.word(n, "resolution")
+	if !ok {
+		return
+	}
+	wide, high, both := strings.Cut(strings.ReplaceAll(text, "×", "x"), "x")
+	if !both {
+		high = wide
+	}
+	width, err1 := strconv.Atoi(strings.TrimSpace(wide))
+	height, err2 := strconv.Atoi(strings.TrimSpace(high))
+	const largest = 16384 // MAX_RESOLUTION in ComfyUI's nodes.py
+	if err1 != nil || err2 != nil || min(width, height) < 1 || max(width, height) > largest {
+		r.fail(position(n), "resolution needs pixels, for example 1024x768, at most %d, not %q", largest, shorten(text))
+		return
+	}
+	p.Width, p.Height = width, height
 }
 
 func (r *specReader) inputPath(path string, at pos) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loads every stand-in with an installed ComfyUI, and says what it was taken for.
 
-    PYTHON check.py COMFYUI_FOLDER MEMTRIX WORK_FOLDER [FAMILY ...]
+    PYTHON check.py COMFYUI_FOLDER MEMTRIX WORK_FOLDER [FAMILY | FAMILY/TYPE ...]
 
 PYTHON is one that can run that ComfyUI, MEMTRIX the program, WORK_FOLDER an empty
 folder on a file system with sparse files. For each family and type of `memtrix
@@ -205,9 +205,9 @@ def main():
     logging.getLogger().addHandler(log)
     logging.getLogger().setLevel(logging.DEBUG)
     for name, family in families.items():
-        if wanted and name not in wanted:
-            continue
         for dtype in family["dtypes"]:
+            if wanted and name not in wanted and name + "/" + dtype not in wanted:
+                continue
             log.lines.clear()
             NAMED.clear()
             with written(memtrix, work, family, dtype) as path:
