@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills cost night abba fuzz fuzz-safetensors clean
+.PHONY: demo build test fmt vet staticcheck unit kills cost night abba confusion fuzz fuzz-safetensors fuzz-log clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -63,6 +63,15 @@ fuzz:
 fuzz-safetensors:
 	$(GO) test -run xxx -fuzz '^FuzzRead$$' -fuzztime $(or $(RUNS),10000000)x -fuzzminimizetime 1x ./workflows/safetensors
 	$(GO) test -run xxx -fuzz '^FuzzEncode$$' -fuzztime $(or $(RUNS),10000000)x -fuzzminimizetime 1x ./workflows/safetensors
+
+# The readers of logs, events and tables, and the rules, on inputs of chance.
+fuzz-log:
+	$(GO) test -run xxx -fuzz '^FuzzJudge$$' -fuzztime $(FUZZTIME) ./diagnosis
+	$(GO) test -run xxx -fuzz '^FuzzFiles$$' -fuzztime $(FUZZTIME) ./diagnosis/files
+
+# What memtrix classify says of public reports, against their labels.
+confusion:
+	$(GO) test -count 1 -v -run TestCorpus ./diagnosis
 
 clean:
 	rm -rf memtrix demo-results

@@ -52,6 +52,12 @@ var (
 	reportLine = regexp.MustCompile(`^(?:- )?\*{0,2}(Node ID|Node Type|Exception Type|Exception Message):\*{0,2}\s*(.*)$`)
 )
 
+// Lines of a message and of a traceback that are read.
+const (
+	mostOfMessage   = 200
+	mostOfTraceback = 4000
+)
+
 const tracebackHead = "Traceback (most recent call last):"
 
 // exceptions are the failures of nodes that the log tells, in order.
@@ -67,11 +73,11 @@ func exceptions(lines []line) []failure {
 		}
 		f := failure{index: i, message: m[1]}
 		j := i + 1
-		for ; j < len(lines) && continues(lines[j]); j++ {
+		for ; j < len(lines) && j < i+mostOfMessage && continues(lines[j]); j++ {
 			f.message += "\n" + lines[j].text
 		}
 		if j < len(lines) && lines[j].text == tracebackHead {
-			f.traceback, f.typ = readTraceback(lines[j+1:])
+			f.traceback, f.typ = readTraceback(lines[j+1 : min(len(lines), j+1+mostOfTraceback)])
 		}
 		found = append(found, f)
 	}
@@ -81,7 +87,7 @@ func exceptions(lines []line) []failure {
 // continues says that a line belongs to the message above it: it has no level,
 // and is no other thing that is known to follow.
 func continues(l line) bool {
-	return l.level == "" && !l.bar && l.text != tracebackHead && l.text != "" && !exceptionLine.MatchString(l.text) &&
+	return l.level == "" && !l.bar && !strings.Contains(l.text, "!!! Exception") && l.text != tracebackHead && l.text != "" && !exceptionLine.MatchString(l.text) &&
 		!strings.HasPrefix(l.text, "Prompt executed in ") && !strings.HasPrefix(l.text, "Got an OOM") && l.text != "got prompt"
 }
 
@@ -252,7 +258,7 @@ func detail(text string) bool {
 // framesBefore are the frames right above the last line of a traceback.
 func framesBefore(lines []line) string {
 	i := len(lines)
-	for i > 0 && strings.HasPrefix(lines[i-1].text, "  ") {
+	for i > 0 && len(lines)-i < mostOfMessage && strings.HasPrefix(lines[i-1].text, "  ") {
 		i--
 	}
 	var b strings.Builder
