@@ -40,6 +40,9 @@ type FloorOptions struct {
 	// that did not pass then, 0 for none: the search begins with whether they still
 	// hold.
 	Before, BeforeFails int64
+	// Cold makes files that were read before count again; nil does nothing. It is called
+	// before each trial but that of the cell as it is.
+	Cold func()
 	// Limit sets the time that a prompt may take from here on.
 	Limit func(time.Duration)
 }
@@ -135,6 +138,9 @@ func Floor(ctx context.Context, o FloorOptions, c memtrix.PlannedCell, try Try) 
 		size, more := s.Next(tried)
 		if !more {
 			break
+		}
+		if o.Cold != nil {
+			o.Cold()
 		}
 		t, err := try(ctx, sized(o, c, size), repeats(tried, size))
 		if err == nil {

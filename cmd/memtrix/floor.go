@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"memtrix"
+	"memtrix/hardware"
 	"memtrix/lab"
 	"memtrix/matrix"
 	"memtrix/reports"
@@ -44,6 +47,11 @@ func (c *floorCmd) Run(a *app) error {
 		o := o
 		if c.Meter == "ram" {
 			o.Swap = swapOf(cell.Cell.Hardware, c.Swap)
+			folders := slices.Clone(e.ready.runner.Options.Models)
+			if dir := cell.Cell.Version.Dir; dir != "" {
+				folders = append(folders, filepath.Join(dir, "models"))
+			}
+			o.Cold = func() { hardware.ForgetFiles(folders) }
 		}
 		if err := e.before(ctx, cell, &o); err != nil {
 			return err
