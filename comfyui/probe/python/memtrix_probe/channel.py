@@ -23,6 +23,7 @@ on = False  # whether anything is looked at; wrappers ask this first
 sock = None
 
 _queue = collections.deque()
+_sent = 0  # when send was last called
 _queued = 0  # bytes; may be off by a record between threads
 _rest = b""  # the part of a record that did not fit into the socket
 _lock = threading.Lock()  # of the sending end, never waited for
@@ -54,8 +55,15 @@ def _forked():
     _queue.clear()
 
 
+# Each sending wakes memtrix, which takes a processor from the server for a moment:
+# what can wait goes with the next. A node's begin is sent at once: should the server
+# be killed in it, that is known.
+URGENT = ("hello", "ns", "oom", "reply")
+PAUSE = 50_000_000  # ns after which anything is sent
+
+
 def emit(record, flush=True):
-    """Queues a record and sends what the socket takes at once."""
+    """Queues a record and sends, of what is queued, what the socket takes at once."""
     global _queued, _dropped
     if sock is None:
         return
@@ -65,16 +73,17 @@ def emit(record, flush=True):
         return
     _queue.append(line)
     _queued += len(line)
-    if flush:
+    if flush and (record["k"] in URGENT or now() - _sent > PAUSE or record.get("s") == "end"):
         send()
 
 
 def send():
     """Sends what is queued, as far as the socket takes it without waiting."""
-    global _queued, _rest, _told, sock
+    global _queued, _rest, _sent, _told, sock
     if not _lock.acquire(blocking=False):
         return  # whoever holds it sends ours, too
     try:
+        _sent = now()
         while sock is not None:
             if not _rest:
                 if not _queue:

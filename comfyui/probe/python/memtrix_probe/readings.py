@@ -180,8 +180,8 @@ def full():
 
 
 def _comfy_free():
-    if _mm is None or (accelerator() is None and device().type != "cpu"):
-        return None
+    if _mm is None or accelerator() is None:
+        return None  # on the CPU it is RAM, which memtrix reads itself
     return int(_mm.get_free_memory(device()))
 
 
