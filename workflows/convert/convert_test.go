@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,15 +62,19 @@ func canonicalNode(t testing.TB, n memtrix.GraphNode) []byte {
 }
 
 func canonicalPrompt(t testing.TB, prompt map[string]memtrix.GraphNode) []byte {
-	all := map[string]any{}
-	for id, n := range prompt {
-		var v any
-		if err := json.Unmarshal(canonicalNode(t, n), &v); err != nil {
-			t.Fatal(err)
+	var b bytes.Buffer
+	for _, id := range slices.Sorted(maps.Keys(prompt)) {
+		if b.Len() == 0 {
+			b.WriteByte('{')
+		} else {
+			b.WriteByte(',')
 		}
-		all[id] = v
+		b.Write(Canonical(id))
+		b.WriteByte(':')
+		b.Write(canonicalNode(t, prompt[id]))
 	}
-	return Canonical(all)
+	b.WriteByte('}')
+	return b.Bytes()
 }
 
 func sum(data []byte) string {

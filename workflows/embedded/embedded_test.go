@@ -42,7 +42,10 @@ func cat(parts ...any) []byte {
 
 func packed(s string) []byte {
 	var b bytes.Buffer
-	z := zlib.NewWriter(&b)
+	z, err := zlib.NewWriterLevel(&b, zlib.BestSpeed)
+	if err != nil {
+		panic(err)
+	}
 	z.Write([]byte(s))
 	z.Close()
 	return b.Bytes()
@@ -265,7 +268,7 @@ func TestDamaged(t *testing.T) {
 
 // Lengths are what a file says; memory is what it has.
 func TestBoundedMemory(t *testing.T) {
-	bomb := packed(strings.Repeat(" ", 100<<20))
+	bomb := packed(strings.Repeat(" ", maxText+1))
 	for name, data := range map[string][]byte{
 		"png that says 2 GiB":  cat("\x89PNG\r\n\x1a\n", be32(1<<31-1), "tEXt", "workflow\x00{"),
 		"png bomb":             png(chunk("zTXt", cat("workflow\x00\x00", bomb))),
@@ -281,7 +284,7 @@ func TestBoundedMemory(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if used := after.TotalAlloc - before.TotalAlloc; used > 4*maxText {
+		if used := after.TotalAlloc - before.TotalAlloc; used > 5*maxText {
 			t.Errorf("%s: %d MiB", name, used>>20)
 		}
 	}

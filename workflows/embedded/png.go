@@ -83,12 +83,12 @@ func inflate(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer z.Close()
-	out, err := io.ReadAll(io.LimitReader(z, maxText+1))
-	if err != nil {
+	var out bytes.Buffer
+	if _, err := out.ReadFrom(io.LimitReader(z, maxText+1)); err != nil {
 		return nil, err
 	}
-	if len(out) > maxText {
+	if out.Len() > maxText {
 		return nil, errLarge
 	}
-	return out, nil
+	return out.Bytes(), nil
 }
