@@ -201,17 +201,25 @@ func standInNotes(rows []row) []string {
 // are in the database.
 const shownEvidence = 5
 
+// shownProblems bounds what is shown against a workflow: a person wants to mend it
+// in one go.
+const shownProblems = 100
+
 // proof is what a person can check an outcome by, and what to do about it. Of a
 // start that failed the end is shown, since the reason comes last; of all else
 // the beginning.
 func proof(o memtrix.Outcome) []string {
 	var lines []string
 	evidence := o.Evidence
-	if more := len(evidence) - shownEvidence; more > 0 {
+	limit := shownEvidence
+	if o.Kind == memtrix.InvalidWorkflow {
+		limit = shownProblems
+	}
+	if more := len(evidence) - limit; more > 0 {
 		if o.Kind == memtrix.StartupFailure {
 			evidence = evidence[more:]
 		} else {
-			evidence = evidence[:shownEvidence]
+			evidence = evidence[:limit]
 		}
 	}
 	for _, e := range evidence {
