@@ -13,6 +13,7 @@ import (
 	"memtrix"
 	"memtrix/matrix"
 	"memtrix/reports"
+	"memtrix/versions"
 	"memtrix/workflows"
 	"memtrix/workflows/standin"
 )
@@ -111,20 +112,33 @@ func named(e matrix.WorkflowEntry, input string) bool {
 
 // everywhere reports whether each version of the spec sees a model file.
 func everywhere(s *matrix.Spec, f workflows.ModelFile) bool {
-	for _, dir := range s.Models {
-		if exists(filepath.Join(dir, f.Folder, filepath.FromSlash(f.Name))) {
-			return true
-		}
+	if _, ok := inFolders(s.Models, f); ok {
+		return true
 	}
 	for _, v := range s.Versions {
 		if v.URL != "" { // has what its user gave it
 			continue
 		}
-		if v.Path == "" || !exists(filepath.Join(v.Path, "models", f.Folder, filepath.FromSlash(f.Name))) {
+		if v.Path == "" {
+			return false
+		}
+		if _, ok := versions.FindModel(v.Path, f.Folder, f.Name); !ok {
 			return false
 		}
 	}
 	return true
+}
+
+// inFolders finds a model file in models folders.
+func inFolders(models []string, f workflows.ModelFile) (path string, ok bool) {
+	for _, dir := range models {
+		for _, place := range versions.ModelPlaces(dir, f.Folder, f.Name) {
+			if exists(place) {
+				return place, true
+			}
+		}
+	}
+	return "", false
 }
 
 // addStandIn writes one stand-in. One of an earlier run stays if it is the same,
@@ -157,17 +171,24 @@ func addStandIn(a *app, p plannedStandIn, plan standin.Plan) error {
 }
 
 // markStandIns names the models of a workflow that are stand-ins, so that reports
-// can say so.
+// can say so. A tree's own model goes before those of other folders.
 func markStandIns(w *memtrix.Workflow, s *matrix.Spec) {
-	var roots []string
-	for _, v := range s.Versions {
-		if v.Path != "" {
-			roots = append(roots, filepath.Join(v.Path, "models"))
-		}
-	}
 	for _, f := range workflows.Needed(*w) {
-		for _, root := range append(roots, s.Models...) {
-			path := filepath.Join(root, f.Folder, filepath.FromSlash(f.Name))
+		var paths []string
+		shared, inShared := inFolders(s.Models, f)
+		for _, v := range s.Versions {
+			own, ok := "", false
+			if v.Path != "" {
+				own, ok = versions.FindModel(v.Path, f.Folder, f.Name)
+			}
+			switch {
+			case ok:
+				paths = append(paths, own)
+			case inShared:
+				paths = append(paths, shared)
+			}
+		}
+		for _, path := range paths {
 			if made, ok := standin.Inspect(path); ok {
 				w.StandIns = append(w.StandIns, memtrix.StandIn{Name: f.Name, Family: made.Family, DType: made.DType, Fill: made.Fill, Bytes: made.Bytes})
 				break
