@@ -68,7 +68,7 @@ func (c *cased) ended() (memtrix.Outcome, bool) {
 	}
 	if c.e.Exit.Unknown {
 		o.Memory = memtrix.MemoryUnknown
-		o.Message = "the server went away; memtrix did not start it, and how it ended is not known"
+		o.Message = "the server went away, and how it ended is not known"
 		if p := c.pressureIn(c.lastSeconds()); p.measured {
 			o.Memory = memtrix.MemoryNone
 			o.Message += ", but RAM was plentiful"

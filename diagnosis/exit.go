@@ -13,6 +13,8 @@ var (
 	exitedWith = regexp.MustCompile(`(?i)\b(?:exited with|exit|return(?:ed)?) code:? \(?(-?\d+|0x[0-9a-f]{8})\b`)
 	// bash, zsh, fish, and a line that holds nothing else.
 	shellSays = regexp.MustCompile(`^Killed$|\b\d+ Killed\s+\S|^\[\d+\]\+?\s+(?:\d+ )?[Kk]illed\b|^(?:zsh|bash|sh|ash|dash): (?:line \d+: )?(?:\d+ )?[Kk]illed\b|\bKilled\b.*\bpython|\bpython\S*\b.*\bKilled$|terminated by signal SIGKILL`)
+	// The batch files of the portable build wait for a key when the server has ended.
+	batchWaits = regexp.MustCompile(`^[A-Za-z]:\\.*> ?pause\s*$`)
 	// systemd.
 	unitSays = regexp.MustCompile(`code=(?:killed|dumped), status=\d+/([A-Z]+)`)
 	// Python's faulthandler, and what a C library or a shell prints.
@@ -43,6 +45,9 @@ func exitInLog(lines []line) (exit memtrix.Exit, shell string, ok bool) {
 		if lives(text) {
 			break
 		}
+		if text == "Stopped server" {
+			return memtrix.Exit{}, "", false // by Ctrl-C
+		}
 		if strings.Contains(text, "illed") || strings.Contains(text, "SIGKILL") {
 			if shellSays.MatchString(text) {
 				return memtrix.Exit{Signal: "KILL"}, strings.TrimSpace(text), true
@@ -61,6 +66,9 @@ func exitIn(text string) (memtrix.Exit, bool) {
 		if exit, ok := exitCode(text); ok {
 			return exit, true
 		}
+	}
+	if strings.Contains(text, "pause") && batchWaits.MatchString(text) {
+		return memtrix.Exit{Unknown: true}, true
 	}
 	if strings.Contains(text, "code=") {
 		if m := unitSays.FindStringSubmatch(text); m != nil {

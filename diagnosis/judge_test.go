@@ -410,6 +410,8 @@ func TestExitInLog(t *testing.T) {
 	check("Fatal Python error: Segmentation fault\n", memtrix.Killed, memtrix.MemoryNone)
 	check("Windows fatal exception: access violation\n", memtrix.Killed, memtrix.MemoryUnknown)
 	check("comfyui.service: Main process exited, code=killed, status=9/KILL\n", memtrix.Killed, memtrix.MemoryUnknown)
+	check("Requested to load WanVAE\n\nC:\\ComfyUI_windows_portable>pause\n", memtrix.Killed, memtrix.MemoryUnknown)
+	check("Stopped server\n\nC:\\ComfyUI_windows_portable>pause\n", memtrix.Pass, "")
 	// It went on, so another process was meant.
 	check("Killed\nPrompt executed in 3.00 seconds\n", memtrix.Pass, "")
 	check("comfyui exited with code 137\n", memtrix.Killed, memtrix.MemoryUnknown)

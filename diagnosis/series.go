@@ -28,6 +28,20 @@ func (c *cased) killedInPrompt() (memtrix.Outcome, bool) {
 	return c.killedForMemory()
 }
 
+// integrated are GPUs that have no memory of their own: those of Apple, NVIDIA's
+// Jetson and GB10, and what sits in processors of AMD and Intel. ComfyUI and aimdo
+// say so of some by themselves.
+var integrated = regexp.MustCompile(`^Set vram state to: SHARED$|integrated Linux GPU RAM headroom|^Device: (?:mps|.*\b(?:GB10|Orin|Xavier|Thor|Tegra|Strix Halo|(?:8060|8050|8040)S|(?:890|880|860|780|760|740|680|660)M|Radeon(?:\(TM\))? Graphics|Iris|UHD Graphics|Arc\(TM\) Graphics)\b)`)
+
+func (c *cased) integrated() bool {
+	for _, l := range c.lines {
+		if integrated.MatchString(l.text) {
+			return true
+		}
+	}
+	return false
+}
+
 var (
 	pinnedCap  = regexp.MustCompile(`^Enabled pinned memory ([0-9.]+)$`)
 	totalSizes = regexp.MustCompile(`^Total VRAM (\d+) MB, total RAM (\d+) MB$`)
@@ -71,6 +85,10 @@ const (
 // your GPU" is printed for failures of the host, too.
 func (c *cased) bySeries(o memtrix.Outcome, f *failure) memtrix.Outcome {
 	if o.Memory != memtrix.MemoryVRAM && o.Memory != memtrix.MemoryUnknown || o.How != memtrix.HowException {
+		return o
+	}
+	if o.Memory == memtrix.MemoryVRAM && c.integrated() {
+		o.Memory = memtrix.MemoryUnified
 		return o
 	}
 	b := c.banner()

@@ -57,6 +57,7 @@ func TestSeriesBeatText(t *testing.T) {
 	large := gpuFailure("torch.OutOfMemoryError", "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 12.00 GiB of which 6.00 GiB is free.", banner)
 	check("more asked for than free", with(large, capped), memtrix.MemoryVRAM, "8.00 GiB")
 	anon := seriesOf(memtrix.RAMTreeAnon, gib, 2*gib, 10*gib, 11*gib)
+	check("GPU without memory of its own", gpuFailure("torch.OutOfMemoryError", "Allocation on device ", "Device: cuda:0 NVIDIA GB10 : native"), memtrix.MemoryUnified, "Allocation")
 	check("registered afterwards", with(gpuFailure("torch.OutOfMemoryError", "Allocation on device ", banner+"\nDynamicVRAM support detected and enabled"), used, anon),
 		memtrix.MemoryPinned, "anonymous memory since the server was ready")
 }
