@@ -128,6 +128,8 @@ func (c *checker) choice(s *spec, name string, v any) {
 	switch {
 	case upload:
 		c.add(name, "missing-file", false, "the server has no input file %q", value)
+	case len(s.values) == 0 && value == "":
+		c.add(name, "not-in-list", false, "nothing is chosen, and the server has nothing to choose from")
 	case isModelName(value):
 		c.add(name, "missing-model", false, "the server has no model %q there%s", value, alike3(s.values, value))
 	default:
