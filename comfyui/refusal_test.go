@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 		{"missing input", one("VAEDecode", "required_input_missing", "Required input is missing", "vae", `{"input_name": "vae"}`),
 			`node 3 (VAEDecode), input "vae": Required input is missing: vae`},
 		{"odd extra", one("X", "exception_during_validation", "Exception when validating node", "boom", `[1, 2]`),
-			`node 3 (X): Exception when validating node: boom`},
+			`node 3 "my loader" (X): Exception when validating node: boom`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := refusals(json.RawMessage(c.raw), graph, newClient(srv.URL).optionsOf(context.Background()))
