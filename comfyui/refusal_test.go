@@ -26,15 +26,15 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range []struct{ name, raw, want string }{
 		{"long list", one("Loader", "value_not_in_list", "Value not in list", "name: 'sdx1.safetensors' not in (list of length 6)", `{"input_name": "name", "input_config": null, "received_value": "sdx1.safetensors"}`),
-			`node 3 (Loader), input "name": Value not in list: name: 'sdx1.safetensors' not in (list of length 6); allowed are 6 values, the most alike: sdxl.safetensors, sd15.safetensors, flux.safetensors, wan.safetensors, a`},
+			`node 3 "my loader" (Loader), input "name": Value not in list: name: 'sdx1.safetensors' not in (list of length 6); allowed are 6 values, the most alike: sdxl.safetensors, sd15.safetensors, flux.safetensors, wan.safetensors, a`},
 		{"combo with options", one("New", "value_not_in_list", "Value not in list", "name: 'eulr' not in (list of length 2)", `{"input_name": "name", "received_value": "eulr"}`),
-			`node 3 (New), input "name": Value not in list: name: 'eulr' not in (list of length 2); allowed are 2 values, the most alike: euler, heun`},
+			`node 3 "my loader" (New), input "name": Value not in list: name: 'eulr' not in (list of length 2); allowed are 2 values, the most alike: euler, heun`},
 		{"class unknown to object_info", one("Other", "value_not_in_list", "Value not in list", "x", `{"input_name": "name"}`),
-			`node 3 (Other), input "name": Value not in list: x`},
+			`node 3 "my loader" (Other), input "name": Value not in list: x`},
 		{"too big", one("KSampler", "value_bigger_than_max", "Value 20000 bigger than max of 10000", "steps", `{"input_name": "steps", "input_config": ["INT", {"default": 20, "min": 1, "max": 10000}], "received_value": 20000}`),
-			`node 3 (KSampler), input "steps": Value 20000 bigger than max of 10000: steps; allowed is 1 to 10000`},
+			`node 3 "my loader" (KSampler), input "steps": Value 20000 bigger than max of 10000: steps; allowed is 1 to 10000`},
 		{"missing input", one("VAEDecode", "required_input_missing", "Required input is missing", "vae", `{"input_name": "vae"}`),
-			`node 3 (VAEDecode), input "vae": Required input is missing: vae`},
+			`node 3 "my loader" (VAEDecode), input "vae": Required input is missing: vae`},
 		{"odd extra", one("X", "exception_during_validation", "Exception when validating node", "boom", `[1, 2]`),
 			`node 3 "my loader" (X): Exception when validating node: boom`},
 	} {
