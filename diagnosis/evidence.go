@@ -32,6 +32,9 @@ type Evidence struct {
 	Platform string
 	// Nodes are the classes of the workflow's nodes by id.
 	Nodes map[string]string
+	// Kept is what memtrix itself holds of the card to make a smaller one of it,
+	// bytes: nobody's memory to be freed.
+	Kept int64
 	// Cgroup is the memory group the server ran in, nil where it had none.
 	Cgroup *Cgroup
 

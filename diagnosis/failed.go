@@ -224,13 +224,17 @@ func (c *cased) holders(f *failure) []memtrix.Holder {
 	if found := holders(f.whole(), c.lines); len(found) > 0 {
 		return found
 	}
-	if n, ok := highest(c.series(memtrix.VRAMOthersUsed), 0, c.endOfWork()); ok && n > 0 {
-		return []memtrix.Holder{{Name: "unknown", Bytes: n}}
+	// A little is the context of memtrix's own keeper, or the driver's own.
+	const context = 1 << 30
+	least := int64(0)
+	if c.e.Kept > 0 {
+		least = context
 	}
-	// A little is the driver's own, which some meters count.
-	const driver = 1 << 30
-	if s := c.series(memtrix.VRAMDeviceUsed); s != nil && s.V[0] > driver {
-		return []memtrix.Holder{{Name: "unknown", Bytes: s.V[0]}}
+	if n, ok := highest(c.series(memtrix.VRAMOthersUsed), 0, c.endOfWork()); ok && n-c.e.Kept > least {
+		return []memtrix.Holder{{Name: "unknown", Bytes: n - c.e.Kept}}
+	}
+	if s := c.series(memtrix.VRAMDeviceUsed); s != nil && s.V[0]-c.e.Kept > context {
+		return []memtrix.Holder{{Name: "unknown", Bytes: s.V[0] - c.e.Kept}}
 	}
 	return nil
 }

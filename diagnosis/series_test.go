@@ -217,4 +217,9 @@ func TestHolders(t *testing.T) {
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMDeviceUsed, 9*gib, 20*gib)}}, memtrix.Holder{Name: "unknown", Bytes: 9 * gib})
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMDeviceUsed, gib/2, 20*gib)}})
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMOthersUsed, 0, 3*gib), seriesOf(memtrix.VRAMDeviceUsed, gib/2, 20*gib)}}, memtrix.Holder{Name: "unknown", Bytes: 3 * gib})
+	// What memtrix holds to make a small card of a large one is nobody's to give back.
+	held := seriesOf(memtrix.VRAMOthersUsed, 130*gib+gib/2)
+	check(Evidence{Log: plain, Kept: 130 * gib, Series: []memtrix.Series{held}})
+	check(Evidence{Log: plain, Kept: 120 * gib, Series: []memtrix.Series{held}}, memtrix.Holder{Name: "unknown", Bytes: 10*gib + gib/2})
+	check(Evidence{Log: plain, Kept: 130 * gib, Series: []memtrix.Series{seriesOf(memtrix.VRAMDeviceUsed, 130*gib, 138*gib)}})
 }

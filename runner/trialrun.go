@@ -135,6 +135,10 @@ func (t *trialRun) makeMachine(ctx context.Context, baseline *int64) (*int64, er
 	if m.Free > h.VRAM+freeWithin || m.Free < h.VRAM-freeWithin {
 		return nil, fmt.Errorf("hardware %s: %d MiB are free on the card instead of %d: somebody else moves on it", h.Name, m.Free>>20, h.VRAM>>20)
 	}
+	t.evidence.Kept = m.Used
+	if baseline != nil {
+		t.evidence.Kept -= *baseline
+	}
 	return &m.Used, nil
 }
 

@@ -28,7 +28,8 @@ var module []byte
 const Snapshot = "oom_snapshot.pickle"
 
 // Env writes the module into dir and gives the environment with which a server loads it:
-// env with dir in front of its PYTHONPATH.
+// env with dir in front of its PYTHONPATH, or of the one that memtrix itself has, which
+// a server would have inherited.
 func Env(dir string, env map[string]string) (map[string]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("write the module for --oom-detail: %w", err)
@@ -44,7 +45,11 @@ func Env(dir string, env map[string]string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the module for --oom-detail: %w", err)
 	}
-	if had := env["PYTHONPATH"]; had != "" {
+	had, set := env["PYTHONPATH"]
+	if !set {
+		had = os.Getenv("PYTHONPATH")
+	}
+	if had != "" {
 		path += string(os.PathListSeparator) + had
 	}
 	with["PYTHONPATH"] = path

@@ -91,3 +91,19 @@ func TestModuleCannot(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// What a server would have inherited is not lost: its packages may lie there.
+func TestEnvInherits(t *testing.T) {
+	t.Setenv("PYTHONPATH", "/packages")
+	dir := t.TempDir()
+	for _, c := range []struct{ have, want string }{{"unset", dir + ":/packages"}, {"/a", dir + ":/a"}, {"", dir}} {
+		given := map[string]string{"PYTHONPATH": c.have}
+		if c.have == "unset" {
+			given = nil
+		}
+		env, err := Env(dir, given)
+		if want := strings.ReplaceAll(c.want, ":", string(os.PathListSeparator)); err != nil || env["PYTHONPATH"] != want {
+			t.Errorf("%q: got %q, %v, want %q", c.have, env["PYTHONPATH"], err, want)
+		}
+	}
+}
