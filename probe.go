@@ -84,6 +84,11 @@ type Probe struct {
 	// beside what torch had reserved: the driver's context, code, libraries. Nil
 	// where there is no card, or its use could not be measured from outside.
 	Context *int64 `json:"context,omitempty"`
+	// Code is what the server has on the card beside that context once models are
+	// given back (POST /free): code that the driver loads when it is first called,
+	// workspaces of libraries. They come with the first work and stay. Nil where
+	// that was not read.
+	Code *int64 `json:"code,omitempty"`
 }
 
 // ProbeMoment is what the probe read at one moment.
@@ -286,6 +291,9 @@ func Outside(device int64, v Values) int64 {
 type Account struct {
 	Used    int64 `json:"used"` // by the trial, all in all
 	Context int64 `json:"context"`
+	// Code is loaded as it is called: at any moment it is at most Probe.Code, and
+	// so much of what nothing else explains counts as it.
+	Code    int64 `json:"code,omitempty"`
 	Torch   int64 `json:"torch"`   // reserved; weights are in it without dynamic VRAM
 	Aimdo   int64 `json:"aimdo"`   // weights in VBARs
 	Buffers int64 `json:"buffers"` // aimdo's, for casting
@@ -306,5 +314,9 @@ func (p *Probe) Account(v Values) (Account, bool) {
 		Context: *p.Context, Torch: v[TorchReserved], Aimdo: v[AimdoWeights], Buffers: v[AimdoBuffers],
 	}
 	a.Rest = a.Used - a.Context - a.Torch - a.Aimdo - a.Buffers
+	if p.Code != nil {
+		a.Code = min(max(a.Rest, 0), max(*p.Code, 0))
+		a.Rest -= a.Code
+	}
 	return a, true
 }

@@ -152,7 +152,7 @@ func accountSheet(t *memtrix.Trial) sheet {
 	p := t.Probe
 	sh := sheet{title: "Device memory after each node: who has it", columns: []column{
 		{title: "prompt", right: true, key: true}, {title: "node", key: true}, {title: "used", unit: "MiB", right: true},
-		{title: "context", unit: "MiB", right: true}, {title: "torch reserved", unit: "MiB", right: true},
+		{title: "context", unit: "MiB", right: true}, {title: "code", unit: "MiB", right: true}, {title: "torch reserved", unit: "MiB", right: true},
 		{title: "weights in aimdo", unit: "MiB", right: true}, {title: "aimdo's buffers", unit: "MiB", right: true},
 		{title: "rest", unit: "MiB", right: true}, {title: "rest", unit: "%", right: true},
 	}}
@@ -169,13 +169,20 @@ func accountSheet(t *memtrix.Trial) sheet {
 			share = strconv.FormatFloat(positiveZero(float64(a.Rest)/float64(a.Used)*100), 'f', 1, 64)
 		}
 		row := []cell{{text: strconv.Itoa(n.Prompt)}, {text: n.Node.ClassType + " (" + n.Node.ID + ")"}}
-		for _, v := range []int64{a.Used, a.Context, a.Torch, a.Aimdo, a.Buffers, a.Rest} {
+		for _, v := range []int64{a.Used, a.Context, a.Code, a.Torch, a.Aimdo, a.Buffers, a.Rest} {
 			row = append(row, cell{text: MiB(v)})
 		}
 		sh.rows = append(sh.rows, append(row, cell{text: share}))
 	}
-	sh.sources = []string{"context: what the server had on the card before any model, beside torch; measured from outside. rest: used minus all others: code that the driver loaded later, workspaces of libraries."}
+	sh.sources = []string{"context: what the server had on the card before any model, beside torch; measured from outside. code: what the driver loads as it is called, and workspaces of libraries, " + codeWords(p.Code) + ". rest: used minus all others."}
 	return sh
+}
+
+func codeWords(code *int64) string {
+	if code == nil {
+		return "not measured here (free: on does), and so in the rest"
+	}
+	return "at most the " + MiB(*code) + " MiB that were left when models had been given back"
 }
 
 func loadSheet(t *memtrix.Trial) sheet {

@@ -9,15 +9,17 @@ import (
 
 // probeJSON is what a probe told, with times in seconds.
 type probeJSON struct {
-	Nodes        []nodeJSON      `json:"nodes"`
-	Loads        []loadJSON      `json:"loads,omitempty"`
-	Events       []eventJSON     `json:"events,omitempty"`
-	NonEvictable map[int]int64   `json:"non_evictable_by_prompt,omitempty"`
-	Context      *int64          `json:"context,omitempty"`
-	Models       []memtrix.Model `json:"models,omitempty"`
-	Missing      []string        `json:"missing,omitempty"`
-	Faults       []string        `json:"faults,omitempty"`
-	Dropped      int64           `json:"dropped,omitempty"`
+	Nodes        []nodeJSON    `json:"nodes"`
+	Loads        []loadJSON    `json:"loads,omitempty"`
+	Events       []eventJSON   `json:"events,omitempty"`
+	NonEvictable map[int]int64 `json:"non_evictable_by_prompt,omitempty"`
+	Context      *int64        `json:"context,omitempty"`
+	// Code is loaded with the first work, see memtrix.Probe.
+	Code    *int64          `json:"code,omitempty"`
+	Models  []memtrix.Model `json:"models,omitempty"`
+	Missing []string        `json:"missing,omitempty"`
+	Faults  []string        `json:"faults,omitempty"`
+	Dropped int64           `json:"dropped,omitempty"`
 }
 
 type nodeJSON struct {
@@ -60,7 +62,7 @@ func newProbeJSON(p *memtrix.Probe) *probeJSON {
 	if p == nil {
 		return nil
 	}
-	doc := &probeJSON{Context: p.Context, Models: p.Models, Missing: p.Missing, Faults: p.Faults, Dropped: p.Dropped, Nodes: []nodeJSON{}}
+	doc := &probeJSON{Context: p.Context, Code: p.Code, Models: p.Models, Missing: p.Missing, Faults: p.Faults, Dropped: p.Dropped, Nodes: []nodeJSON{}}
 	for _, n := range p.Nodes {
 		j := nodeJSON{
 			Prompt: n.Prompt, Node: n.Node, State: n.State, Start: n.Start.Seconds(), Peaks: n.Peaks,

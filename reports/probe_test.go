@@ -13,7 +13,7 @@ import (
 // over it, and a node that never ended.
 func insideTrial() *memtrix.Trial {
 	size := func(n int64) int64 { return n << 20 }
-	context, asked, least := size(500), size(6000), size(2700)
+	context, code, asked, least := size(500), size(100), size(6000), size(2700)
 	return &memtrix.Trial{
 		ID: 12,
 		Cell: memtrix.Cell{
@@ -21,7 +21,7 @@ func insideTrial() *memtrix.Trial {
 		},
 		Outcome: memtrix.Outcome{Kind: memtrix.Killed},
 		Probe: &memtrix.Probe{
-			Context: &context,
+			Context: &context, Code: &code,
 			Idle:    &memtrix.ProbeMoment{Values: memtrix.Values{memtrix.VRAMDriverFree: size(9000)}},
 			Nodes: []memtrix.NodeRun{{
 				Prompt: 1, Node: memtrix.Node{ID: "5", ClassType: "KSampler"}, State: "success", End: 1500 * time.Millisecond, Loads: 1, OOMs: 2,
@@ -68,7 +68,7 @@ func TestProbeTable(t *testing.T) {
 	}
 	for _, want := range []string{
 		// 500 + 9000 - 3500 = 6000 are used; 500, 700, 4600 and 32 are known.
-		"     1  KSampler (5)  6000      500             700              4600               32   168   2.8\n",
+		"     1  KSampler (5)  6000      500   100             700              4600               32    68   1.1\n",
 		"\n1.0  SDXL   load  0.25  4900   6000             0         4700  cuda:0 (dynamic)  5\n",
 		"prompt 1: non-evictable peak 2.64 GiB",
 		"caught at 1.0 s in node 5: OutOfMemoryError: Tried",
@@ -104,7 +104,7 @@ func TestTrialJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := doc.Inside.Nodes
-	if len(n) != 2 || n[0].Peaks[memtrix.TorchWork] != 2000<<20 || n[0].Account == nil || n[0].Account.Rest != 168<<20 || n[1].Seconds != nil || n[1].Account != nil {
+	if len(n) != 2 || n[0].Peaks[memtrix.TorchWork] != 2000<<20 || n[0].Account == nil || n[0].Account.Rest != 68<<20 || n[1].Seconds != nil || n[1].Account != nil {
 		t.Errorf("nodes %+v", n)
 	}
 	if doc.Inside.NonEvictable["1"] != 2700<<20 || !doc.Probe {

@@ -57,7 +57,7 @@ func (t *trialRun) gatherProbe() {
 	told, series := p.Probe()
 	switch {
 	case told != nil:
-		settleAccounts(told, t.trial.Series)
+		settleAccounts(told, t.trial.Series, t.trial.Readings)
 		told.Inventories = t.inventories
 		t.trial.Probe = told
 		t.warnOfProbe(told)
@@ -86,13 +86,18 @@ func (t *trialRun) warnOfProbe(p *memtrix.Probe) {
 }
 
 // settleAccounts holds what the probe saw against what was measured from outside: the
-// context before any model, and each prompt's part that cannot be evicted.
-func settleAccounts(p *memtrix.Probe, series []memtrix.Series) {
+// context before any model, what stays when models are gone, and each prompt's part that cannot be evicted.
+func settleAccounts(p *memtrix.Probe, series []memtrix.Series, readings []memtrix.Reading) {
 	used := deviceUsed(p.Idle, series)
 	if p.Idle != nil {
 		if device, ok := used(p.Idle.At, p.Idle.Values); ok {
 			context := memtrix.Outside(device, p.Idle.Values)
 			p.Context = &context
+		}
+	}
+	for _, r := range readings {
+		if a, ok := p.Account(r.Values); ok && r.Kind == memtrix.Freed && r.Values[memtrix.WeightsResident] == 0 {
+			p.Code = &a.Rest
 		}
 	}
 	for i := range p.Prompts {

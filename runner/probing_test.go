@@ -42,7 +42,7 @@ func usedSeries(t ...time.Duration) []memtrix.Series {
 
 func TestSettleAccounts(t *testing.T) {
 	p := insideProbe()
-	settleAccounts(p, usedSeries(0, 20*second))
+	settleAccounts(p, usedSeries(0, 20*second), nil)
 	if p.Context == nil || *p.Context != 500 {
 		t.Errorf("context %v, want 600 less torch's 100", p.Context)
 	}
@@ -59,15 +59,47 @@ func TestSettleAccounts(t *testing.T) {
 	}
 }
 
+// TestSettleCode: what is left on the card when models were given back came with the
+// first work; so much of what nothing else explains is not unexplained.
+func TestSettleCode(t *testing.T) {
+	freed := func(free, weights int64) memtrix.Reading {
+		return memtrix.Reading{Kind: memtrix.Freed, Values: map[string]int64{
+			memtrix.VRAMDriverFree: free, memtrix.TorchReserved: 60, memtrix.WeightsResident: weights}}
+	}
+	for _, test := range []struct {
+		readings   []memtrix.Reading
+		code, rest []int64 // of the three nodes
+	}{
+		// Outside of torch and aimdo are 1100, 1000 and 1300 after the nodes, the context
+		// is 500; 8400 free were 600 used, so 8040 are 960: 400 of code.
+		{[]memtrix.Reading{freed(8040, 0)}, []int64{400, 400, 400}, []int64{200, 100, 400}},
+		{[]memtrix.Reading{freed(7890, 0)}, []int64{550, 500, 550}, []int64{50, 0, 250}},
+		{[]memtrix.Reading{freed(8040, 5)}, []int64{0, 0, 0}, []int64{600, 500, 800}}, // models are still there
+		{nil, []int64{0, 0, 0}, []int64{600, 500, 800}},
+	} {
+		p := insideProbe()
+		settleAccounts(p, usedSeries(0, 20*second), test.readings)
+		for i, n := range p.Nodes {
+			a, ok := p.Account(n.After)
+			if !ok || a.Code != test.code[i] || a.Rest != test.rest[i] {
+				t.Errorf("%v, node %d: got code %d, rest %d, want %d, %d", test.readings, i, a.Code, a.Rest, test.code[i], test.rest[i])
+			}
+			if sum := a.Context + a.Code + a.Torch + a.Aimdo + a.Buffers + a.Rest; sum != a.Used {
+				t.Errorf("node %d: the parts make %d of %d", i, sum, a.Used)
+			}
+		}
+	}
+}
+
 // TestSettleUnknown: what was not measured from outside is not made up.
 func TestSettleUnknown(t *testing.T) {
 	late := insideProbe()
-	settleAccounts(late, usedSeries(3*second, 20*second)) // not yet read at the time
+	settleAccounts(late, usedSeries(3*second, 20*second), nil) // not yet read at the time
 	hidden := insideProbe()
-	settleAccounts(hidden, nil)
+	settleAccounts(hidden, nil, nil)
 	blind := insideProbe()
 	delete(blind.Idle.Values, memtrix.VRAMDriverFree)
-	settleAccounts(blind, usedSeries(0, 20*second))
+	settleAccounts(blind, usedSeries(0, 20*second), nil)
 	for i, p := range []*memtrix.Probe{late, hidden, blind} {
 		if p.Context != nil || p.Prompts[0].NonEvictable != nil {
 			t.Errorf("%d: context %v, non-evictable %v, want neither", i, p.Context, p.Prompts[0].NonEvictable)
