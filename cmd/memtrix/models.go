@@ -32,9 +32,14 @@ func addStandIns(a *app, s *matrix.Spec, dir string) error {
 		return cannot{err}
 	}
 	fill := standin.Fill{Random: s.StandIns.Random, Seed: standInSeed}
-	plans, err := planStandIns(s, models)
+	plans, stale, err := planStandIns(s, models)
 	if err != nil {
 		return usage{err}
+	}
+	for _, path := range stale {
+		if err := os.Remove(path); err != nil {
+			return cannot{fmt.Errorf("remove a stand-in whose real model is here: %w", err)}
+		}
 	}
 	for _, p := range plans {
 		plan := standin.Plan{Family: p.choice.Family, DType: p.choice.DType, Fill: fill, FullSize: s.StandIns.FullSize}
@@ -55,10 +60,9 @@ type plannedStandIn struct {
 	path   string
 }
 
-// planStandIns recognises all missing models. A stand-in of an earlier run whose
-// real model is here now is removed, so that it is never taken for it.
-func planStandIns(s *matrix.Spec, models string) ([]plannedStandIn, error) {
-	var plans []plannedStandIn
+// planStandIns recognises all missing models. Stale are stand-ins of an earlier run
+// whose real model is here now: they must go, so that they are never taken for it.
+func planStandIns(s *matrix.Spec, models string) (plans []plannedStandIn, stale []string, err error) {
 	var errs []error
 	for _, e := range s.Workflows {
 		if e.BuiltIn == "" && !s.StandIns.Missing {
@@ -66,7 +70,7 @@ func planStandIns(s *matrix.Spec, models string) ([]plannedStandIn, error) {
 		}
 		w, err := workflows.Build(requestOf(e))
 		if err != nil {
-			return nil, nil // the plan says it, with its place
+			return nil, nil, nil // the plan says it, with its place
 		}
 		for _, f := range workflows.Needed(w) {
 			path := filepath.Join(models, f.Folder, filepath.FromSlash(f.Name))
@@ -76,7 +80,7 @@ func planStandIns(s *matrix.Spec, models string) ([]plannedStandIn, error) {
 			}
 			if everywhere(s, f) {
 				if _, ours := standin.Inspect(path); ours && !slices.Contains(s.Models, models) {
-					errs = append(errs, os.Remove(path))
+					stale = append(stale, path)
 				}
 				continue
 			}
@@ -88,7 +92,22 @@ func planStandIns(s *matrix.Spec, models string) ([]plannedStandIn, error) {
 			plans = append(plans, plannedStandIn{f, choice, path})
 		}
 	}
-	return plans, errors.Join(errs...)
+	return plans, stale, errors.Join(errs...)
+}
+
+// sayStandIns says which models a run would stand in for, and which it cannot.
+func sayStandIns(a *app, s *matrix.Spec, dir string) {
+	plans, _, err := planStandIns(s, filepath.Join(dir, "models"))
+	for _, p := range plans {
+		size, sizeErr := p.choice.Family.Size(p.choice.DType)
+		if sizeErr == nil && !exists(p.path) {
+			fmt.Fprintf(a.stderr, "no %s here: a run would write a stand-in (%s %s, by %s; %s)\n",
+				p.file.Name, p.choice.Family.Name, p.choice.DType, p.choice.Why, reports.Bytes(size))
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(a.stderr, "warning: a run would stop here:", err)
+	}
 }
 
 // asFile adds what a loader node says of its file.

@@ -37,6 +37,7 @@ func (c *planCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	sayStandIns(a, spec, c.Results)
 	if c.JSON {
 		return reports.PlanJSON(a.stdout, *plan)
 	}
