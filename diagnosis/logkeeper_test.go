@@ -23,7 +23,7 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 ha
 
 Got an OOM, unloading all loaded models.
 Prompt executed in 3.00 seconds`), "\n")
-	const lines = 150_000
+	const lines = 30_000
 	for _, where := range []int{10, lines / 2, lines - 10} {
 		var all []memtrix.LogLine
 		for i := range lines {
@@ -32,7 +32,7 @@ Prompt executed in 3.00 seconds`), "\n")
 					all = append(all, memtrix.LogLine{At: time.Duration(len(all)), Text: text})
 				}
 			}
-			text := fmt.Sprintf("step %d of a node that never stops talking about its work, %d", i, i*7)
+			text := fmt.Sprintf("step %d of a node that never stops talking about its work, %d", i, i*7) + strings.Repeat(" and on", 60)
 			if i%50 == 0 {
 				text = strings.Repeat("x", 300) + text
 			}

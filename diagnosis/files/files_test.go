@@ -95,7 +95,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestLongLog(t *testing.T) {
 	const size = 12 << 20
 	filler := func(n int64) io.Reader {
-		return &repeated{line: []byte("[INFO] step of a node that talks a lot about what it does just now, 3.2 s/it, and goes on\n"), left: n}
+		return &repeated{line: []byte("[INFO] step of a node that talks a lot about what it does just now, 3.2 s/it, and goes on" + strings.Repeat(" and on", 100) + "\n"), left: n}
 	}
 	failure := "got prompt\n!!! Exception during processing !!! VBAR OOM\nTraceback (most recent call last):\nMemoryError: VBAR OOM\nPrompt executed in 3.00 seconds\n"
 	for _, front := range []int64{1000, size / 2, size} {
