@@ -45,6 +45,9 @@ func models(lines []line) []loadedModel {
 	}
 	class := ""
 	for _, l := range lines {
+		if !strings.Contains(l.text, "load") {
+			continue
+		}
 		if m := requestedToLoad.FindStringSubmatch(l.text); m != nil {
 			class = m[1]
 			continue
@@ -111,6 +114,9 @@ func (a *adviser) denied() bool {
 func (a *adviser) smaller() {
 	dtype := ""
 	for _, l := range a.lines {
+		if !strings.HasPrefix(l.text, "model weight dtype") {
+			continue
+		}
 		if m := weightDtype.FindStringSubmatch(l.text); m != nil {
 			dtype = m[1]
 		}

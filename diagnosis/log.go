@@ -124,6 +124,9 @@ func report(lines []line) *failure {
 				return &failure{index: i, node: &memtrix.Node{ClassType: m[1]}, message: m[2] + "\n" + textAfter(lines, i)}
 			}
 		}
+		if !strings.Contains(l.text, "Error ") && !strings.Contains(l.text, "Exception ") && !strings.Contains(l.text, "Node ") {
+			continue
+		}
 		if m := dialogLine.FindStringSubmatch(l.text); m != nil {
 			return &failure{index: i, typ: m[1], node: &memtrix.Node{ID: m[2], ClassType: m[3]}, message: m[4]}
 		}

@@ -35,7 +35,8 @@ var integrated = regexp.MustCompile(`^Set vram state to: SHARED$|integrated Linu
 
 func (c *cased) integrated() bool {
 	for _, l := range c.lines {
-		if integrated.MatchString(l.text) {
+		candidate := strings.HasPrefix(l.text, "Device: ") || strings.HasPrefix(l.text, "Set vram state") || strings.Contains(l.text, "integrated")
+		if candidate && integrated.MatchString(l.text) {
 			return true
 		}
 	}
