@@ -261,7 +261,8 @@ func TestMain(m *testing.M) {
 func fakeMain() {
 	mode := os.Getenv(fakeMode)
 	fmt.Fprint(os.Stderr, "\x1b[32m[INFO]\x1b[0m Starting server\n\n")
-	fmt.Printf("argv %s\n", strings.Join(os.Args[1:], " "))
+	wd, _ := os.Getwd()
+	fmt.Printf("in %s: argv %s\n", wd, strings.Join(os.Args[1:], " "))
 	switch mode {
 	case "no-module":
 		fmt.Fprintln(os.Stderr, "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torchsde'")

@@ -131,7 +131,7 @@ func (i *Instance) start(env []string) error {
 	i.client = newClient(fmt.Sprintf("http://127.0.0.1:%d", i.layout.port))
 	inherits, env, err := i.openProbe(env)
 	if err == nil {
-		i.process, err = startProcess(i.argv, env, i.layout.path("work"), i.log, i.target.patience(), inherits...)
+		i.process, err = startProcess(i.argv, env, i.layout.path(WorkFolder), i.log, i.target.patience(), inherits...)
 	}
 	if err != nil {
 		return errors.Join(err, i.closeProbe(), i.log.close(), i.record.close())

@@ -30,7 +30,10 @@ func (l layout) path(name string) string { return filepath.Join(l.dir, name) }
 
 // folders exist before the server starts. A version without --base-directory
 // refuses a user folder that is not there, one with it a custom_nodes folder.
-var folders = []string{"user", "temp", "output", "input", "custom_nodes", "models", "work"}
+var folders = []string{"user", "temp", "output", "input", "custom_nodes", "models", WorkFolder}
+
+// WorkFolder is the folder within a trial's that its server is started in.
+const WorkFolder = "work"
 
 // argv are the flags that make the layout. Flags that take any number of words
 // come first, so that none swallows a word of what follows.
@@ -210,7 +213,7 @@ func (l layout) sweep() error {
 func (l layout) tidy() {
 	os.RemoveAll(l.path("input"))
 	os.RemoveAll(l.path("temp"))
-	for _, name := range []string{"custom_nodes", "models", "frontend", "work"} {
+	for _, name := range []string{"custom_nodes", "models", "frontend", WorkFolder} {
 		os.Remove(l.path(name)) // only when nothing was written there
 	}
 }

@@ -141,7 +141,9 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 		Platform: runtime.GOOS,
 		Nodes:    map[string]string{},
 		Cgroup:   t.cgroup(),
+		Kept:     t.evidence.Kept,
 	}
+	e.NotInForce = t.denied
 	e.Settings, e.Graph, e.Flags = t.trial.Cell.Settings, t.trial.Cell.Workflow.Graph, t.flags
 	for id, n := range t.trial.Cell.Workflow.Graph {
 		e.Nodes[id] = n.ClassType

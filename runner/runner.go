@@ -191,6 +191,7 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 		}
 		return fail(t, memtrix.StartupFailure, err)
 	}
+	t.Started = time.Now() // what was made ready for all trials is no part of one
 	for try := 1; ; try++ {
 		t.Environment = r.environment(ctx, t.Cell.Version)
 		t.Warnings = slices.Clone(w.cell.Notes)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/comfyui"
 	"memtrix/comfyui/oomdetail"
 	"memtrix/lab"
 	"memtrix/matrix"
@@ -98,7 +99,8 @@ func detail(ctx context.Context, rd *ready, bench *lab.Bench, db *results.DB, t 
 	if again.Outcome.Message != "" {
 		head += ", " + again.Outcome.Message
 	}
-	found, err := oomdetail.Read(again.Dir)
+	left := filepath.Join(again.Dir, comfyui.WorkFolder)
+	found, err := oomdetail.Read(left)
 	if err != nil {
 		return []string{head, err.Error()}, nil
 	}
@@ -114,5 +116,5 @@ func detail(ctx context.Context, rd *ready, bench *lab.Bench, db *results.DB, t 
 	if err := db.SaveValue(context.WithoutCancel(ctx), v); err != nil {
 		return nil, err
 	}
-	return append(lines, "torch's snapshot, for pytorch.org/memory_viz: "+filepath.Join(again.Dir, oomdetail.Snapshot)), nil
+	return append(lines, "torch's snapshot, for pytorch.org/memory_viz: "+filepath.Join(left, oomdetail.Snapshot)), nil
 }
