@@ -38,8 +38,8 @@ func (db *DB) trials(ctx context.Context, where string, arg any, series bool) ([
 		return nil, db.failed("read trials", err)
 	}
 	defer tx.Rollback()
-	r := &reader{ctx: ctx, tx: tx, where: where, arg: arg, byID: map[int64]*memtrix.Trial{}, codec: db.codec}
-	steps := []func() error{r.rows, r.prompts, r.spans, r.imports, r.peaks, r.keeps, r.readings, r.values, r.probes}
+	r := &reader{ctx: ctx, tx: tx, where: where, arg: arg, byID: map[int64]*memtrix.Trial{}, runs: map[int64][]*memtrix.Trial{}, codec: db.codec}
+	steps := []func() error{r.rows, r.workflows, r.prompts, r.spans, r.imports, r.peaks, r.keeps, r.readings, r.values, r.probes}
 	if series {
 		steps = append(steps, r.series)
 	} else {
@@ -62,6 +62,7 @@ type reader struct {
 	codec *codec
 	found []*memtrix.Trial
 	byID  map[int64]*memtrix.Trial
+	runs  map[int64][]*memtrix.Trial // by workflow
 }
 
 // each runs a query that ends in a condition on trials t, and gives its rows.
@@ -85,29 +86,30 @@ const trialQuery = `SELECT t.id, t.session, t.repeat, t.simulated, t.started, t.
 	t.exit_asked, t.exit_status, t.exit_signal, t.exit_by_signal, t.warnings, t.shared, t.exit_unknown, t.findings,
 	c.settings, c.hardware, c.vram, c.ram, c.swap, c.probe,
 	v.name, v.target, v.dir, v.python, v.release, v."commit", v.dirty, v.packages, v.attached, v.packs,
-	f.name, f.source, f.hash, f.graph, f.vary, f.stand_ins,
+	t.workflow,
 	e.facts
 	FROM trials t
 	JOIN cells c ON c.id = t.cell
 	JOIN versions v ON v.id = t.version
-	JOIN workflows f ON f.id = t.workflow
 	LEFT JOIN environments e ON e.hash = t.environment`
 
 func (r *reader) rows() error {
 	return r.each(trialQuery, `t.id`, func(rows *sql.Rows) error {
-		t, err := scanTrial(rows)
+		var workflow int64
+		t, err := scanTrial(rows, &workflow)
 		if err != nil {
 			return err
 		}
+		r.runs[workflow] = append(r.runs[workflow], t)
 		r.found = append(r.found, t)
 		r.byID[t.ID] = t
 		return nil
 	})
 }
 
-func scanTrial(row scanner) (*memtrix.Trial, error) {
+func scanTrial(row scanner, workflow *int64) (*memtrix.Trial, error) {
 	t := &memtrix.Trial{}
-	o, v, f := &t.Outcome, &t.Cell.Version, &t.Cell.Workflow
+	o, v := &t.Outcome, &t.Cell.Version
 	var started sql.NullInt64
 	var memory, how, phase sql.NullString
 	var node [4]sql.NullString
@@ -118,8 +120,7 @@ func scanTrial(row scanner) (*memtrix.Trial, error) {
 		&t.Exit.Asked, &t.Exit.Status, &t.Exit.Signal, &t.Exit.BySignal, fromJSON(&t.Warnings), &t.Shared, &t.Exit.Unknown, fromJSON(&more),
 		fromJSON(&t.Cell.Settings), &t.Cell.Hardware.Name, &t.Cell.Hardware.VRAM, &t.Cell.Hardware.RAM, &t.Cell.Hardware.Swap, &t.Cell.Probe,
 		&v.Name, &v.Target, &v.Dir, &v.Python, &v.Release, &v.Commit, fromJSON(&v.Dirty), fromJSON(&v.Packages), fromJSON(&v.Attached), fromJSON(&v.Packs),
-		&f.Name, &f.Source, &f.Hash, fromJSON(&f.Graph), fromJSON(&f.Vary), fromJSON(&f.StandIns),
-		fromJSON(&t.Environment))
+		workflow, fromJSON(&t.Environment))
 	if err != nil {
 		return nil, fmt.Errorf("trial: %w", err)
 	}

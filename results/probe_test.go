@@ -33,6 +33,6 @@ func fullProbe() *memtrix.Probe {
 			Process: memtrix.Values{"VmSize": 1}, Objects: 4, Models: []memtrix.Model{model}, Values: memtrix.Values{memtrix.RAMPinned: 1},
 		}},
 		Idle:   &memtrix.ProbeMoment{At: 7, Values: memtrix.Values{memtrix.VRAMDriverFree: 8}},
-		Models: []memtrix.Model{model}, Context: ptr(int64(600 << 20)),
+		Models: []memtrix.Model{model}, Context: ptr(int64(600 << 20)), Code: ptr(int64(240 << 20)),
 	}
 }

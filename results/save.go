@@ -157,8 +157,12 @@ func versionIdentity(v memtrix.Version) string {
 
 func (w *writer) workflow(f memtrix.Workflow) (id int64) {
 	content := w.content(f)
-	w.exec(`INSERT OR IGNORE INTO workflows (content, hash, name, source, graph, vary, stand_ins) VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		content, f.Hash, f.Name, f.Source, w.json(f.Graph), w.json(f.Vary), w.json(f.StandIns))
+	var ui sql.NullString
+	if len(f.UI) > 0 {
+		ui = sql.NullString{String: w.json(frontEnd{f.UI, f.Changes, f.VaryPaths}), Valid: true}
+	}
+	w.exec(`INSERT OR IGNORE INTO workflows (content, hash, name, source, graph, vary, stand_ins, ui) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		content, f.Hash, f.Name, f.Source, w.json(f.Graph), w.json(f.Vary), w.json(f.StandIns), ui)
 	w.row(&id, `SELECT id FROM workflows WHERE content = ?`, content)
 	return id
 }

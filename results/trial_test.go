@@ -35,6 +35,7 @@ func fullTrial(session int64) *memtrix.Trial {
 					ClassType: "KSampler", Meta: &memtrix.GraphMeta{Title: "t"},
 					Inputs: map[string]json.RawMessage{"text": json.RawMessage(`"<lora:x> & é"`), "cfg": json.RawMessage(`7.50`), "model": json.RawMessage(`["1",0]`)},
 				}},
+				UI: json.RawMessage(`{"nodes":[{"id":5}]}`), Changes: []memtrix.Change{{Path: "5.steps", Value: json.RawMessage(`2`)}}, VaryPaths: []string{"5.seed"},
 				Vary: []memtrix.Input{{Node: "5", Name: "seed"}}, StandIns: []memtrix.StandIn{{Name: "sdxl.safetensors", Family: "sdxl", DType: "fp16", Fill: "zero", Bytes: 6938040464}},
 			},
 			Probe: true,
