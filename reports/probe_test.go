@@ -22,7 +22,7 @@ func insideTrial() *memtrix.Trial {
 		Outcome: memtrix.Outcome{Kind: memtrix.Killed},
 		Probe: &memtrix.Probe{
 			Context: &context, Code: &code,
-			Idle:    &memtrix.ProbeMoment{Values: memtrix.Values{memtrix.VRAMDriverFree: size(9000)}},
+			Idle: &memtrix.ProbeMoment{Values: memtrix.Values{memtrix.VRAMDriverFree: size(9000)}},
 			Nodes: []memtrix.NodeRun{{
 				Prompt: 1, Node: memtrix.Node{ID: "5", ClassType: "KSampler"}, State: "success", End: 1500 * time.Millisecond, Loads: 1, OOMs: 2,
 				Peaks: memtrix.Values{memtrix.TorchAllocated: size(2100), memtrix.TorchWork: size(2000), memtrix.TorchReserved: size(2200)},
