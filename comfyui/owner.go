@@ -92,9 +92,9 @@ func findOwner(proc string, addrs []netip.Addr, port uint16, argv []string) (own
 		}
 	}
 	if len(others) > 0 {
-		return owner{}, fmt.Errorf("who listens on port %d is no ComfyUI but passes on to one: %s; name its process with pid:", port, strings.Join(others, ", "))
+		return owner{}, fmt.Errorf("who listens on port %d is no ComfyUI but passes on to one: %s; name its process with 'pid: N'", port, strings.Join(others, ", "))
 	}
-	return owner{}, errors.New("its process belongs to another user: run memtrix as that user or as root, or name the process with pid:")
+	return owner{}, errors.New("its process belongs to another user: run memtrix as that user or as root, or name the process with 'pid: N'")
 }
 
 // variable is one of the process's environment.

@@ -69,7 +69,7 @@ func (w *world) loadout(e matrix.VersionEntry, dir, python string) (*loadout, er
 			return nil, packError{err, i, -1}
 		}
 		if slices.ContainsFunc(l.listed, func(q memtrix.Pack) bool { return q.Name == pack.Name }) {
-			return nil, packError{fmt.Errorf("two custom nodes are called %q; give one a name:", pack.Name), i, -1}
+			return nil, packError{fmt.Errorf("two custom nodes are called %q; give one another with 'name:' beside it", pack.Name), i, -1}
 		}
 		l.listed, l.ignore[pack.Name] = append(l.listed, pack), p.Ignore
 	}
