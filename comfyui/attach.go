@@ -2,6 +2,7 @@ package comfyui
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +178,12 @@ func addresses(ctx context.Context, base string) ([]netip.Addr, uint16, error) {
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()
+		switch found[i] { // as servers name themselves; a connection to it is one to this machine
+		case netip.IPv4Unspecified():
+			found[i] = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		case netip.IPv6Unspecified():
+			found[i] = netip.IPv6Loopback()
+		}
 	}
 	return found, uint16(port), nil
 }
@@ -200,21 +207,40 @@ func (c *client) lookAt(ctx context.Context) (s Stats, simulated bool, err error
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return no("%w", unwrapURL(err))
+		return no("%w", c.explain(ctx, err))
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
-	switch {
+	switch to := resp.Header.Get("Location"); {
 	case err != nil:
-		return no("%w", err)
+		return no("%w", c.explain(ctx, err))
+	case resp.StatusCode/100 == 3 && to != "":
+		return no("it sends on to %s: name that address", strings.TrimSuffix(to, "/system_stats"))
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		return no("it asks who you are (HTTP %d); name the server behind it", resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
-		return no("GET /system_stats: HTTP %d", resp.StatusCode)
+		return no("GET /system_stats: HTTP %d; is it another program, or another path?", resp.StatusCode)
 	}
 	err = json.Unmarshal(standardJSON(data), &s)
 	if err != nil || s.System.Release == "" && s.System.Torch == "" && len(s.Devices) == 0 {
 		return no("what it answers to GET /system_stats is not what a ComfyUI says")
 	}
 	return s, strings.HasPrefix(resp.Header.Get("Server"), SimHeader), nil
+}
+
+// explain says what a person can do about a server that was not reached.
+func (c *client) explain(ctx context.Context, err error) error {
+	err = unwrapURL(err)
+	var unknown x509.UnknownAuthorityError
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("what listens there said nothing within %v, or not all: is it another program, or does the server stand still?", lookLimit)
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // no error of its own
+		return fmt.Errorf("it does not speak https: write http%s", strings.TrimPrefix(c.base, "https"))
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w; the environment variable SSL_CERT_FILE can name its certificate", err)
+	}
+	return err
 }
 
 // unwrapURL leaves out method and address, which the message has already.

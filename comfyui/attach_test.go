@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,32 @@ type somebodys struct {
 
 	mu    sync.Mutex
 	asked []string
+	drops []context.CancelFunc // of sockets
+	// refuse keeps new sockets from being made.
+	refuse atomic.Bool
+}
+
+// drop breaks all sockets.
+func (s *somebodys) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, cancel := range s.drops {
+		cancel()
+	}
+	s.drops = nil
+}
+
+// times is how often something was asked.
+func (s *somebodys) times(line string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, a := range s.asked {
+		if a == line {
+			n++
+		}
+	}
+	return n
 }
 
 func startSomebodys(t *testing.T, args ...string) *somebodys {
@@ -90,6 +117,17 @@ func (s *somebodys) note(next http.Handler) http.Handler {
 		path := r.URL.Path
 		if strings.HasPrefix(path, "/history/") {
 			path = "/history"
+		}
+		if path == "/ws" {
+			if s.refuse.Load() {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			ctx, cancel := context.WithCancel(r.Context())
+			r = r.WithContext(ctx)
+			s.mu.Lock()
+			s.drops = append(s.drops, cancel)
+			s.mu.Unlock()
 		}
 		s.mu.Lock()
 		if line := r.Method + " " + path; path != "/prompt" && path != "/queue" || r.Method == "GET" {

@@ -143,13 +143,13 @@ func (i *Attachment) Exited() <-chan struct{} { return i.gone }
 // Ready joins the server: a socket, and its log where it gives one.
 func (i *Attachment) Ready(ctx context.Context) error {
 	id := clientPrefix + uuid.NewString()
-	socket, err := openTapped(ctx, i.client, id, i.now, i.record, i.tap)
+	socket, err := openTapped(ctx, i.client, id, i.now, i.record, attachedPause, i.tap)
 	if err != nil {
 		return err
 	}
 	i.talk = &talk{
 		client: i.client, socket: socket, clientID: id, now: i.now, record: i.record, emit: i.emit,
-		gone: i.gone, how: i.how, abandon: i.abandon, idle: i.crowd.idle,
+		gone: i.gone, how: i.how, abandon: i.abandon, idle: i.crowd.idle, lostPoll: attachedPoll,
 	}
 	i.watch.Go(i.watchServer)
 	// What it said while it started, if that is not too long ago.
@@ -168,8 +168,16 @@ func (i *Attachment) Ready(ctx context.Context) error {
 }
 
 // Without a process to watch, a server to which no connection can be made for so
-// long is gone.
-const lostFor = 10 * time.Second
+// long is gone. It is longer than the pause between two attempts.
+const lostFor = 20 * time.Second
+
+// Paces on a server that works for somebody, so that asking costs it less than a
+// millisecond a second: on 0.29.0 a socket that is made anew takes 3.6 ms of its
+// time, a question to the history up to 0.4 ms.
+const (
+	attachedPause = 8 * time.Second // at the most, between two attempts to connect
+	attachedPoll  = time.Second
+)
 
 // watchServer closes gone when the server is.
 func (i *Attachment) watchServer() {
@@ -179,7 +187,7 @@ func (i *Attachment) watchServer() {
 	}
 	tick := time.NewTicker(watchPace)
 	defer tick.Stop()
-	lastUp := time.Now()
+	lastUp, joined := time.Now(), 0
 	for {
 		select {
 		case <-exited:
@@ -192,11 +200,23 @@ func (i *Attachment) watchServer() {
 		if !i.talk.socket.isDown() {
 			lastUp = time.Now()
 		}
+		if n := i.talk.socket.reconnects(); n != joined {
+			joined, lastUp = n, time.Now()
+			i.rejoined()
+		}
 		if i.process == nil && time.Since(lastUp) > lostFor {
 			close(i.gone)
 			return
 		}
 	}
+}
+
+// rejoined asks for the log again: a server forgets who listens to it when it has a
+// line for a socket that is gone.
+func (i *Attachment) rejoined() {
+	ctx, cancel := context.WithTimeout(context.Background(), abandonLimit)
+	defer cancel()
+	_ = i.client.subscribeLogs(ctx, i.talk.clientID, true) // the next connection tries again
 }
 
 func (i *Attachment) left() bool {
@@ -305,6 +325,7 @@ func (i *Attachment) Stop(ctx context.Context) memtrix.Exit {
 			close(i.stopped)
 			i.watch.Wait()
 			i.talk.socket.close()
+			i.sayLost()
 		}
 		i.sayShared()
 		if i.left() {
@@ -335,6 +356,17 @@ func (i *Attachment) ended() memtrix.Exit {
 		}
 	}
 	return exit
+}
+
+func (i *Attachment) sayLost() {
+	often := "once"
+	switch n := i.talk.socket.reconnects(); {
+	case n == 0:
+		return
+	case n > 1:
+		often = fmt.Sprintf("%d times", n)
+	}
+	i.remark("the connection to %s was lost and made anew (%s); what the server said meanwhile, and prompts of others, may be missing", i.at.URL, often)
 }
 
 func (i *Attachment) sayShared() {

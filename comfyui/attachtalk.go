@@ -117,11 +117,18 @@ func (i *Attachment) AwaitTurn(ctx context.Context, limit time.Duration, say fun
 	}
 	tick := time.NewTicker(frontPace)
 	defer tick.Stop()
-	said, asked := "", time.Time{}
+	said, asked, told := "", begin, false
 	for !i.free() {
-		if n, ok := i.crowd.queued(); ok && time.Since(asked) >= frontPace {
-			asked = time.Now()
-			if front := i.front(ctx, n); front != said {
+		n, known := i.crowd.queued()
+		if now := time.Now(); known && !told || now.Sub(asked) >= frontPace {
+			asked, told = now, told || known
+			front := ""
+			if known {
+				front = i.front(ctx, n)
+			} else if front = i.unheard(ctx); front == "" {
+				return nil
+			}
+			if front != said {
 				said = front
 				say(fmt.Sprintf("waiting for %s: %s", i.at.URL, front))
 			}
@@ -130,6 +137,9 @@ func (i *Attachment) AwaitTurn(ctx context.Context, limit time.Duration, say fun
 		case <-i.crowd.changed:
 		case <-tick.C:
 		case <-late:
+			if _, known := i.crowd.queued(); !known {
+				return fmt.Errorf("%s: waited %v for a connection that lasts: a proxy in between may not let WebSockets through; %s", i.at.URL, time.Since(begin).Round(time.Second), said)
+			}
 			return fmt.Errorf("%s: waited %v: %w: %s", i.at.URL, time.Since(begin).Round(time.Second), memtrix.ErrBusy, said)
 		case <-i.gone:
 			return fmt.Errorf("%w (%s)", errEnded, i.how())
@@ -145,6 +155,20 @@ func (i *Attachment) AwaitTurn(ctx context.Context, limit time.Duration, say fun
 func (i *Attachment) free() bool {
 	n, known := i.crowd.queued()
 	return known && n == 0
+}
+
+// unheard says what is known of the queue while there is no connection that would
+// tell; "" is an empty one.
+func (i *Attachment) unheard(ctx context.Context) string {
+	v, err := i.client.queueItems(ctx)
+	switch n := len(v.Running) + len(v.Pending); {
+	case err != nil:
+		return fmt.Sprintf("it does not say what is in its queue: %v", err)
+	case n == 0:
+		return ""
+	default:
+		return fmt.Sprintf("the connection is lost; prompts in its queue: %d", n)
+	}
 }
 
 // front says who is in front.

@@ -29,9 +29,12 @@ type client struct {
 }
 
 func newClient(base string) *client {
-	// No proxy: servers are on this machine, whatever HTTP_PROXY says.
+	// No proxy: servers are on this machine or near, whatever HTTP_PROXY says.
 	transport := &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 2}
-	return &client{base: base, http: &http.Client{Transport: transport}}
+	// No other address than the one that was named: of a redirected POST nothing
+	// would arrive.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{base: base, http: &http.Client{Transport: transport, CheckRedirect: stay}}
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }

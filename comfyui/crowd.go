@@ -16,6 +16,9 @@ type crowd struct {
 	known   bool // left is told by a connection that stands
 	own     bool // a prompt of ours is among them
 	running bool // and it has begun
+	over    bool // the length of the queue may not count it any more
+	behind  bool // there was more than ours in the queue before it began
+	noted   bool // others in front of it are counted
 	posted  time.Duration
 	waited  time.Duration // longest that a prompt of ours stood behind others
 	open    bool          // the trial's first prompt was sent
@@ -35,17 +38,24 @@ const atOnce = 500 * time.Millisecond
 func (c *crowd) do(change func()) {
 	c.mu.Lock()
 	change()
+	c.behind = c.own && !c.running && (c.behind || c.known && c.left > 1)
 	others := c.othersRun()
 	if others && !c.others {
-		if c.times++; c.times == 1 {
-			c.first = c.now()
-		}
+		c.count(c.now())
 	}
+	c.noted = c.own && (c.noted || others)
 	c.others = others
 	c.mu.Unlock()
 	select {
 	case c.changed <- struct{}{}:
 	default:
+	}
+}
+
+// count notes a stretch in which others' prompts ran.
+func (c *crowd) count(since time.Duration) {
+	if c.times++; c.times == 1 {
+		c.first = since
 	}
 }
 
@@ -63,18 +73,29 @@ func (c *crowd) othersRun() bool {
 }
 
 // told is the length of the queue; lost is said of a connection.
-func (c *crowd) told(left int) { c.do(func() { c.left, c.known = left, true }) }
-func (c *crowd) lost()         { c.do(func() { c.known = false }) }
+func (c *crowd) told(left int) {
+	c.do(func() {
+		c.over = c.over || c.running && left < c.left
+		c.left, c.known = left, true
+	})
+}
+
+func (c *crowd) lost() { c.do(func() { c.known, c.over = false, true }) }
 
 // sent, begun and ended are a prompt of ours.
 func (c *crowd) sent() {
-	c.do(func() { c.open, c.own, c.running, c.posted = true, true, false, c.now() })
+	c.do(func() { c.open, c.own, c.running, c.over, c.posted = true, true, false, false, c.now() })
 }
 
 func (c *crowd) begun() {
 	c.do(func() {
-		if w := c.now() - c.posted; c.own && !c.running && w > atOnce && c.others {
+		// Of one that came between our look and our prompt nothing is told after the
+		// first moment, until it has ended.
+		if w := c.now() - c.posted; c.own && !c.running && w > atOnce && (c.others || c.behind) {
 			c.waited = max(c.waited, w)
+			if !c.noted {
+				c.count(c.posted)
+			}
 		}
 		c.running = true
 	})
@@ -84,7 +105,15 @@ func (c *crowd) begun() {
 // and is not counted.
 func (c *crowd) givenUp() { c.do(func() { c.open = false }) }
 
-func (c *crowd) ended() { c.do(func() { c.own, c.running = false, false }) }
+func (c *crowd) ended() {
+	c.do(func() {
+		// The history may have told it before the length of the queue did.
+		if c.running && !c.over && c.left > 0 {
+			c.left--
+		}
+		c.own, c.running = false, false
+	})
+}
 
 // idle reports whether the queue is known to be empty; works whether a prompt of
 // ours runs.

@@ -41,35 +41,42 @@ type socket struct {
 	// tap is shown each frame as it comes, and nil for a connection that is lost.
 	// What it takes is neither written down nor queued. It may be nil.
 	tap func(at time.Duration, frame []byte) (taken bool)
+	// longest is the longest pause between two attempts to connect again.
+	longest time.Duration
 
 	mu     sync.Mutex
 	queue  []arrival
 	down   bool          // the connection is lost just now
+	backs  int           // how often it was made anew
 	wakeup chan struct{} // holds one token while the queue is not empty
 }
 
-// Pauses between attempts to connect again.
+// Pauses between attempts to connect again. A connection that lived for less than
+// steady does not set them back: something between us and the server may drop each
+// one at once, and an attempt takes some milliseconds of the server's time.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
+	steady     = 10 * time.Second
 )
 
 // openSocket connects, and returns once the connection stands: what a prompt
 // sends after that is not missed.
 func openSocket(ctx context.Context, base, clientID string, now clock, record *recorder) (*socket, error) {
-	return openTapped(ctx, newClient(base), clientID, now, record, nil)
+	return openTapped(ctx, newClient(base), clientID, now, record, lastPause, nil)
 }
 
-func openTapped(ctx context.Context, c *client, clientID string, now clock, record *recorder, tap func(time.Duration, []byte) bool) (*socket, error) {
+func openTapped(ctx context.Context, c *client, clientID string, now clock, record *recorder, longest time.Duration, tap func(time.Duration, []byte) bool) (*socket, error) {
 	base := c.base
 	s := &socket{
-		client: c.http,
-		tap:    tap,
-		url:    "ws" + strings.TrimPrefix(base, "http") + "/ws?clientId=" + url.QueryEscape(clientID),
-		now:    now,
-		record: record,
-		closed: make(chan struct{}),
-		wakeup: make(chan struct{}, 1),
+		client:  c.http,
+		tap:     tap,
+		longest: longest,
+		url:     "ws" + strings.TrimPrefix(base, "http") + "/ws?clientId=" + url.QueryEscape(clientID),
+		now:     now,
+		record:  record,
+		closed:  make(chan struct{}),
+		wakeup:  make(chan struct{}, 1),
 	}
 	conn, err := s.dial(ctx)
 	if err != nil {
@@ -96,7 +103,8 @@ func (s *socket) dial(ctx context.Context) (*websocket.Conn, error) {
 // run reads until the socket is closed by us.
 func (s *socket) run(ctx context.Context, conn *websocket.Conn) {
 	defer close(s.closed)
-	for {
+	for pause := firstPause; ; {
+		since := s.now()
 		s.readAll(ctx, conn)
 		conn.CloseNow()
 		if ctx.Err() != nil {
@@ -108,20 +116,25 @@ func (s *socket) run(ctx context.Context, conn *websocket.Conn) {
 			s.tap(at, nil)
 		}
 		s.push(arrival{at: at, state: lost})
-		if conn = s.redial(ctx); conn == nil {
+		if at-since >= steady {
+			pause = firstPause
+		}
+		if conn = s.redial(ctx, &pause); conn == nil {
 			return
 		}
 		s.push(arrival{at: s.now(), state: back})
 	}
 }
 
-func (s *socket) redial(ctx context.Context) *websocket.Conn {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+// redial connects again. It makes the pause longer with each attempt.
+func (s *socket) redial(ctx context.Context, pause *time.Duration) *websocket.Conn {
+	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(pause):
+		case <-time.After(*pause):
 		}
+		*pause = min(2**pause, s.longest)
 		if conn, err := s.dial(ctx); err == nil {
 			return conn
 		}
@@ -154,6 +167,9 @@ func (s *socket) push(a arrival) {
 	s.mu.Lock()
 	s.queue = append(s.queue, a)
 	s.down = a.state == lost
+	if a.state == back {
+		s.backs++
+	}
 	s.mu.Unlock()
 	select {
 	case s.wakeup <- struct{}{}:
@@ -174,6 +190,13 @@ func (s *socket) isDown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.down
+}
+
+// reconnects is how often the connection was made anew.
+func (s *socket) reconnects() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.backs
 }
 
 func (s *socket) close() {

@@ -29,6 +29,9 @@ type talk struct {
 	// idle reports whether the server's queue is known to be empty; nil where only
 	// memtrix could empty it.
 	idle func() bool
+	// lostPoll is the pace at which the history is asked without a socket; 0 is
+	// the usual one.
+	lostPoll time.Duration
 }
 
 const (
@@ -224,7 +227,7 @@ func (w *work) pause() time.Duration {
 	case w.known && w.t.now()-w.knownAt < time.Second:
 		return writtenPoll
 	case w.known, w.offline:
-		return lostPoll
+		return max(lostPoll, w.t.lostPoll)
 	}
 	return silence
 }
