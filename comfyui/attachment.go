@@ -169,13 +169,13 @@ func (i *Attachment) Ready(ctx context.Context) error {
 
 // Without a process to watch, a server to which no connection can be made for so
 // long is gone. It is longer than the pause between two attempts.
-const lostFor = 20 * time.Second
+const lostFor = 40 * time.Second
 
 // Paces on a server that works for somebody, so that asking costs it less than a
 // millisecond a second: on 0.29.0 a socket that is made anew takes 3.6 ms of its
 // time, a question to the history up to 0.4 ms.
 const (
-	attachedPause = 8 * time.Second // at the most, between two attempts to connect
+	attachedPause = 15 * time.Second // at the most, between two attempts to connect
 	attachedPoll  = time.Second
 )
 
@@ -200,7 +200,7 @@ func (i *Attachment) watchServer() {
 		if !i.talk.socket.isDown() {
 			lastUp = time.Now()
 		}
-		if n := i.talk.socket.reconnects(); n != joined {
+		if _, n := i.talk.socket.breaks(); n != joined {
 			joined, lastUp = n, time.Now()
 			i.rejoined()
 		}
@@ -359,14 +359,15 @@ func (i *Attachment) ended() memtrix.Exit {
 }
 
 func (i *Attachment) sayLost() {
-	often := "once"
-	switch n := i.talk.socket.reconnects(); {
-	case n == 0:
+	losses, _ := i.talk.socket.breaks()
+	if losses == 0 || i.left() {
 		return
-	case n > 1:
-		often = fmt.Sprintf("%d times", n)
 	}
-	i.remark("the connection to %s was lost and made anew (%s); what the server said meanwhile, and prompts of others, may be missing", i.at.URL, often)
+	often := "once"
+	if losses > 1 {
+		often = fmt.Sprintf("%d times", losses)
+	}
+	i.remark("the connection to %s was lost (%s): what the server said meanwhile, which node ran, and prompts of others may be missing", i.at.URL, often)
 }
 
 func (i *Attachment) sayShared() {

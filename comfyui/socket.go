@@ -47,6 +47,7 @@ type socket struct {
 	mu     sync.Mutex
 	queue  []arrival
 	down   bool          // the connection is lost just now
+	losses int           // how often it was lost
 	backs  int           // how often it was made anew
 	wakeup chan struct{} // holds one token while the queue is not empty
 }
@@ -167,7 +168,10 @@ func (s *socket) push(a arrival) {
 	s.mu.Lock()
 	s.queue = append(s.queue, a)
 	s.down = a.state == lost
-	if a.state == back {
+	switch a.state {
+	case lost:
+		s.losses++
+	case back:
 		s.backs++
 	}
 	s.mu.Unlock()
@@ -192,11 +196,11 @@ func (s *socket) isDown() bool {
 	return s.down
 }
 
-// reconnects is how often the connection was made anew.
-func (s *socket) reconnects() int {
+// breaks is how often the connection was lost, and how often it was made anew.
+func (s *socket) breaks() (losses, backs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.backs
+	return s.losses, s.backs
 }
 
 func (s *socket) close() {
