@@ -275,14 +275,14 @@ func (w *world) load(e matrix.VersionEntry, v memtrix.Version, f memtrix.Workflo
 	said := matrix.Loading{Warnings: choice.Warnings}
 	for _, m := range choice.Missing {
 		text := m.String()
-		if l.mode == matrix.PacksListed && len(m.Unclear) > 0 {
-			// They are loaded, and only their import tells.
-			said.Warnings = append(said.Warnings, text)
-			continue
-		}
 		if here := packs.Choose([]packs.Need{m.Need}, l.candidates[len(from):], l.known).Packs; len(here) > 0 {
 			text = fmt.Sprintf("node type %q (node %s) is in the custom node %s in %s, which custom-nodes: keeps off",
 				m.Class, strings.Join(m.Nodes, ", "), here[0].Name, filepath.Dir(here[0].Dir))
+		}
+		if l.mode == matrix.PacksListed && len(m.Unclear)+len(m.Unread) > 0 {
+			// They are loaded, and only their import tells.
+			said.Warnings = append(said.Warnings, text)
+			continue
 		}
 		said.Missing = append(said.Missing, text)
 	}

@@ -61,6 +61,8 @@ type Missing struct {
 	Without []string
 	// Unclear are packs that make node types by code and may have it.
 	Unclear []string
+	// Unread are packs with sources that cannot be parsed, each with the first reason.
+	Unread []string
 }
 
 // String says what is missing and, where that is known, who has it.
@@ -74,6 +76,9 @@ func (m Missing) String() string {
 	}
 	if len(m.Unclear) > 0 {
 		text += "; " + few(m.Unclear) + " makes node types by code and may have it: name it in custom-nodes:"
+	}
+	if len(m.Unread) > 0 {
+		text += "; what else there is cannot be told of " + few(m.Unread)
 	}
 	return text
 }
@@ -153,6 +158,9 @@ func loaded(packs []memtrix.Pack, have []Candidate) bool {
 	})
 }
 
+// unreadable is what scan.py says of a file that it cannot parse.
+const unreadable = " cannot be read: "
+
 // missing collects who might have a type.
 func missing(n Need, candidates []Candidate, known Known) Missing {
 	m := Missing{Need: n}
@@ -167,7 +175,10 @@ func missing(n Need, candidates []Candidate, known Known) Missing {
 		}
 	}
 	for _, c := range candidates {
+		bad := slices.IndexFunc(c.Unclear, func(u string) bool { return strings.Contains(u, unreadable) })
 		switch {
+		case bad >= 0:
+			m.Unread = append(m.Unread, fmt.Sprintf("%s (%s)", c.Name, c.Unclear[bad]))
 		case len(c.Unclear) > 0:
 			m.Unclear = append(m.Unclear, c.Name)
 		case c.named(n.Meta) || known.Has(c, n.Class):

@@ -76,6 +76,12 @@ func TestChoose(t *testing.T) {
 	check(`{"1": {"class_type": "Twice"}}`, "plain", "", `node type "Twice" is in several packs (plain, other); plain is loaded. custom-nodes: can name another`)
 	check(`{"1": {"class_type": "Twice", "_meta": {"aux_id": "Me/Other"}}}`, "other", "", "")
 	check(`{"1": {"class_type": "Twice"}, "2": {"class_type": "C"}}`, "other", "", "")
+	torn := here[0]
+	torn.Name, torn.Types = "torn", Types{Unclear: []string{"x.py:1: made by code", "__init__.py:3 cannot be read: invalid syntax"}}
+	m := missing(Need{Class: "Nowhere", Nodes: []string{"9"}}, []Candidate{here[0], torn}, known)
+	if got, want := m.String(), `node type "Nowhere" (node 9) is in no pack that is here; what else there is cannot be told of torn (__init__.py:3 cannot be read: invalid syntax)`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	const maybe = "; ByCode, third makes node types by code and may have it: name it in custom-nodes:"
 	check(`{"7": {"class_type": "Far"}}`, "", `node type "Far" (node 7) is in no pack that is here; it is in https://github.com/far/Away.git`+maybe, "")
 	check(`{"7": {"class_type": "Y (far)"}}`, "", `node type "Y (far)" (node 7) is in no pack that is here; it is in https://github.com/far/Patterns`+maybe, "")
