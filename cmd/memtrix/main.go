@@ -14,6 +14,7 @@
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix classify --log FILE                    which memory ran out, where, and what to do
+//	memtrix changes --csv FILE                     what changed along series of trials, and is not noise
 //	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
@@ -56,6 +57,7 @@ type cli struct {
 	Ceiling ceilingCmd    `cmd:"" help:"The most images, frames or pixels of a workflow that pass on this card."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
+	Changes changesCmd    `cmd:"" help:"What changed along series of trials, and is not noise: levels, drifts, new failures."`
 	Class   classifyCmd   `cmd:"" name:"classify" help:"Say from a log, or one line of it, which memory ran out, where, who held it, and what to do."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
 	Flows   workflowsCmd  `cmd:"" name:"workflows" help:"The built-in workflows."`
