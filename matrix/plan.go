@@ -123,7 +123,10 @@ func (p *planner) versions() []memtrix.Version {
 		}
 		if err != nil {
 			p.fail(e.about(err), err, "version %s: %v", e.label(), err)
-			continue
+			if v.Target == "" {
+				continue
+			}
+			// Of one that is known but for its packs all else can be checked, too.
 		}
 		for _, name := range []string{e.Name, v.Name, v.Release, e.label()} {
 			if name != "" {
@@ -281,6 +284,9 @@ func (p *planner) args(versions []memtrix.Version) {
 	}
 	said := map[string]bool{}
 	for _, v := range versions {
+		if v.Trouble != "" {
+			continue // which flags it knows is not known
+		}
 		for _, warning := range p.world.Args(v, p.spec.Args) {
 			if !said[warning] {
 				said[warning] = true
