@@ -68,7 +68,7 @@ func (s *source) takeChunk(kind string, data []byte) error {
 	}
 	if packed {
 		var err error
-		if rest, err = inflate(rest); err != nil {
+		if rest, err = inflate(rest, maxText); err != nil {
 			return fmt.Errorf("%s chunk %q: %w", kind, name, err)
 		}
 	}
@@ -76,18 +76,18 @@ func (s *source) takeChunk(kind string, data []byte) error {
 	return nil
 }
 
-// inflate unpacks zlib data up to the limit of a text.
-func inflate(data []byte) ([]byte, error) {
+// inflate unpacks zlib data of at most so many bytes.
+func inflate(data []byte, most int) ([]byte, error) {
 	z, err := zlib.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
 	var out bytes.Buffer
-	if _, err := out.ReadFrom(io.LimitReader(z, maxText+1)); err != nil {
+	if _, err := out.ReadFrom(io.LimitReader(z, int64(most)+1)); err != nil {
 		return nil, err
 	}
-	if out.Len() > maxText {
+	if out.Len() > most {
 		return nil, errLarge
 	}
 	return out.Bytes(), nil
