@@ -1,0 +1,128 @@
+package regress
+
+import "math"
+
+// State is what one night says of a series.
+type State string
+
+const (
+	Quiet State = "quiet"
+	// Suspect: a repeat of tonight's trial would tell.
+	Suspect State = "suspect"
+	Alarm   State = "alarm"
+)
+
+// What a suite can afford: at 60 cells of 6 meters there are 131,400 looks a year, and
+// one false alarm is the budget. Package calibrate measures both rates.
+const (
+	// MostRepeats of a trial in one night.
+	MostRepeats  = 2
+	fewestRecent = 20 // nights of history before anything is said
+	longestPast  = 180
+	fewestAlarm  = 3   // readings that must agree
+	barAlarm     = 5.0 // their score
+	barSuspect   = 3.5 // the score of a night that deserves a repeat
+	chanceAlarm  = 1e-5
+	chanceNight  = 0.005 // of the history may have been as far out
+	nightsBack   = 2     // nights before tonight that may belong to the same change
+)
+
+// Tonight says what the readings of a night add to the history of a series: those of
+// the nights since the last change, one a night, the newest last; and tonight's, the
+// regular one first and then its repeats.
+//
+// It is for whoever looks every night at many series, and wants about one false alarm
+// a year for all of them: three readings at least must agree, in this night or the
+// two before, must lie where one in two hundred of the history did at most, and differ by 5
+// standard errors (autocorrelation reckoned in, as in Levels). Suspect asks for a
+// repeat, of which there are at most two. It assumes that repeats scatter as nights
+// do; where the repeats of one night resemble each other more, what is odd about the
+// night passes for a change.
+func Tonight(history, now []float64, o Options) (State, Change) {
+	past := history[max(0, len(history)-longestPast):]
+	if len(now) == 0 || len(past) < fewestRecent || !unusual(past, now[len(now)-1]) {
+		return Quiet, Change{}
+	}
+	state := Quiet
+	for back := range nightsBack + 1 {
+		base := past[:len(past)-back]
+		group := append(append([]float64{}, past[len(past)-back:]...), now...)
+		if len(base) < fewestRecent {
+			break
+		}
+		z, chance := against(base, group, o.Floor.least(medianOf(base))/16)
+		before, after := medianOf(base), medianOf(group)
+		if math.Abs(after-before) < o.Floor.least(before) {
+			continue
+		}
+		switch {
+		case len(group) >= fewestAlarm && z > barAlarm && chance < chanceAlarm:
+			return Alarm, Change{
+				Kind: Shift, At: len(history) - back, Before: before, After: after,
+				Confidence: 1 - max(chance, math.Erfc(z/math.Sqrt2)),
+				Reason:     o.what() + o.size(before, after) + ", " + position(base, group),
+			}
+		case len(now) <= MostRepeats && z > barSuspect && back < nightsBack:
+			state = Suspect
+		}
+	}
+	return state, Change{}
+}
+
+// unusual reports whether few of the past lie as far out as v.
+func unusual(past []float64, v float64) bool {
+	above, below := 0, 0
+	for _, p := range past {
+		if p >= v {
+			above++
+		}
+		if p <= v {
+			below++
+		}
+	}
+	return float64(min(above, below)) <= chanceNight*float64(len(past))
+}
+
+// against is the score of a group of new readings against the nights before, and the
+// probability that as many lie so far out by the history alone, if they are
+// independent.
+func against(base, group []float64, grain float64) (z, chance float64) {
+	w := newWindow(base, grain)
+	n, k := len(base), len(group)
+	phi := w.correlation()
+	mid, sorted := medianOf(base), sortedCopy(group)
+	var mean float64
+	for _, v := range w.x {
+		mean += v / float64(n)
+	}
+	variance := w.rss(0, n)/float64(n-1) + w.grain*w.grain
+	// Generalised least squares: of an autocorrelated series what counts is what a
+	// reading adds to the one before (Cochrane and Orcutt 1949).
+	last, now, weights := w.x[n-1]-mean, 0.0, 0.0
+	for i, v := range group {
+		weight := 1.0
+		if i > 0 {
+			weight = 1 - phi
+		}
+		r := v - mid - mean
+		now += weight * (r - phi*last)
+		weights += weight * weight
+		last = r
+	}
+	known := inflation(n, phi) / float64(n) / (1 - phi*phi) * (1 - phi) * (1 - phi)
+	df := float64(n-1) * (1 - phi*phi) / (1 + phi*phi)
+	z = normalScore(math.Abs(now)/math.Sqrt(variance*(1-phi*phi)*weights*(1+weights*known)), df)
+
+	up := median(sorted) > mid
+	least := sorted[0]
+	if !up {
+		least = sorted[k-1]
+	}
+	beyond := 1
+	for _, v := range base {
+		if up && v >= least || !up && v <= least {
+			beyond++
+		}
+	}
+	return z, math.Pow(float64(beyond)/float64(n+1), float64(k))
+}
