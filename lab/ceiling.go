@@ -61,17 +61,20 @@ func Ceiling(ctx context.Context, o CeilingOptions, c memtrix.PlannedCell, try T
 	}
 	s := ceilingSearch(l.last, o.Most)
 	var tried []Tried
-	rung := l.first
+	rung, why := l.first, ""
 	for more := true; more; rung, more = s.Next(tried) {
 		t, err := r.attempt(ctx, l, c, try, rung, again(tried, rung))
 		if err != nil {
 			return r, err
 		}
+		if rung == l.first && t.Outcome.Kind != memtrix.Pass {
+			why = outcomeWords(t)
+		}
 		tried = append(tried, Tried{rung, t.Outcome.Kind == memtrix.Pass})
 	}
 	b, ok := s.Border(tried)
 	if !ok {
-		r.Verdict = fmt.Sprintf("there is no ceiling: it does not pass as it is, with %s", l.label(l.first))
+		r.Verdict = fmt.Sprintf("there is no ceiling: it does not pass as it is, with %s (%s)", l.label(l.first), why)
 		return r, nil
 	}
 	r.conclude(l, b)

@@ -55,7 +55,7 @@ func (p *planner) estimate() {
 	}
 	sum, count := map[kind]float64{}, map[kind]int{}
 	for i, c := range p.out {
-		if last, ok := p.last(c.Cell); ok && last.Seconds > 0 {
+		if last, ok := p.last(c.Cell); ok && last.Seconds > 0 && c.Cell.Version.Trouble == "" {
 			k := kind{c.Cell.Workflow.Hash, c.Cell.Version.Target}
 			sum[k] += last.Seconds
 			count[k]++
@@ -65,7 +65,7 @@ func (p *planner) estimate() {
 	for i, c := range p.out {
 		k := kind{c.Cell.Workflow.Hash, c.Cell.Version.Target}
 		switch {
-		case c.Seconds > 0:
+		case c.Seconds > 0 || c.Cell.Version.Trouble != "": // that fails at once
 		case count[k] > 0:
 			p.out[i].Seconds = sum[k] / float64(count[k])
 		case p.world.Seconds != nil:

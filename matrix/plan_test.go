@@ -248,7 +248,14 @@ func TestPlanVersionInTrouble(t *testing.T) {
 versions: [{path: a, name: one}, {path: b, name: two}, {sim: 0.29.0}]
 workflows: [sd15]
 settings: {list: [{}]}
+args: [--x]
 `)
+	w.Args = func(v memtrix.Version, _ []string) []string {
+		if v.Trouble != "" {
+			t.Errorf("%s is asked about flags", v.Name)
+		}
+		return nil
+	}
 	p, err := s.Plan(w)
 	if err != nil {
 		t.Fatal(err)
@@ -257,6 +264,9 @@ settings: {list: [{}]}
 	for i, want := range []string{lost.Error(), lost.Error(), ""} {
 		if got := p.Cells[i].Cell.Version.Trouble; got != want {
 			t.Errorf("cell %d: got trouble %q, want %q", i, got, want)
+		}
+		if seconds := p.Cells[i].Seconds; (seconds == 0) != (want != "") {
+			t.Errorf("cell %d: %v s are expected, with trouble %q", i, seconds, want)
 		}
 	}
 	wantLines(t, p.Warnings,

@@ -29,6 +29,7 @@ type cellJSON struct {
 	Argv     []string            `json:"argv"`
 	Status   memtrix.Status      `json:"status"`
 	Reason   string              `json:"reason,omitempty"`
+	Trouble  string              `json:"trouble,omitempty"` // why its version cannot be had here
 	Notes    []string            `json:"notes,omitempty"`
 	Repeats  int                 `json:"repeats,omitempty"`
 	Expect   memtrix.OutcomeKind `json:"expect,omitempty"`
@@ -163,7 +164,7 @@ func newCellJSON(p memtrix.PlannedCell) cellJSON {
 		ID: c.ID(), Series: c.Series(),
 		Version: c.Version.Name, Commit: c.Version.Commit, Workflow: c.Workflow.Name, Hardware: c.Hardware.Name,
 		Settings: present(c.Settings), Argv: append([]string{}, p.Argv...),
-		Status: p.Status, Reason: p.Reason, Notes: p.Notes, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
+		Status: p.Status, Reason: p.Reason, Trouble: c.Version.Trouble, Notes: p.Notes, Repeats: p.Repeats, Expect: p.Expect, Control: p.Control, Probe: c.Probe,
 		Packs: packsJSON(c.Version.Packs, nil),
 	}
 }

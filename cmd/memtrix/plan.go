@@ -66,6 +66,9 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 		switch c.Status {
 		case memtrix.StatusRun:
 			trials += max(c.Repeats, 1)
+			if c.Cell.Version.Trouble != "" {
+				fmt.Fprintf(&b, "     fails: %s\n", c.Cell.Version.Trouble)
+			}
 			if len(c.Argv) > 0 {
 				fmt.Fprintf(&b, "     flags: %s\n", strings.Join(c.Argv, " "))
 			}
