@@ -25,7 +25,7 @@ func testSources(pid int, card Card) (*tree, []namedSource) {
 	if card != nil {
 		var baseline atomic.Pointer[int64]
 		memory, _ := newCardMemory(card, &baseline)
-		all = append(all, namedSource{"card", memory}, namedSource{"card.processes", newCardProcesses(card, tr)},
+		all = append(all, namedSource{"card", memory}, namedSource{"card.processes", newCardProcesses(card, tr, new(atomic.Bool))},
 			namedSource{"card.load", newCardLoad(card)}, namedSource{"card.pcie", newCardTraffic(card)})
 	}
 	return tr, all

@@ -122,14 +122,15 @@ func processMeters(source string) []memtrix.Meter {
 type cardProcesses struct {
 	card Card
 	tree *tree
+	calm *atomic.Bool // nothing works: see Sampler.Busy
 	buf  []nvidia.Process
 	told bool // the driver has named somebody
 	last time.Duration
 	cost time.Duration // of a read: the smaller of the last two
 }
 
-func newCardProcesses(card Card, t *tree) *cardProcesses {
-	return &cardProcesses{card: card, tree: t}
+func newCardProcesses(card Card, t *tree, calm *atomic.Bool) *cardProcesses {
+	return &cardProcesses{card: card, tree: t, calm: calm}
 }
 
 var (
@@ -146,6 +147,9 @@ func (c *cardProcesses) Meters() []memtrix.Meter {
 }
 
 func (c *cardProcesses) Every() time.Duration {
+	if c.calm.Load() { // while CUDA is initialised a call spins for milliseconds
+		return max(Seldom, affordable(c.cost, Slow, 5*time.Second))
+	}
 	return affordable(c.cost, Slow, 5*time.Second)
 }
 

@@ -35,7 +35,8 @@ type lane struct {
 
 	ticks, missed atomic.Int64
 	lost          atomic.Int64 // changes for which there was no room
-	cpu           atomic.Int64 // of the thread, as last looked at
+	cpu           atomic.Int64 // of the thread since it is a lane's, as last looked at
+	cpuBefore     time.Duration
 	cpuDue        time.Duration
 }
 
@@ -43,7 +44,8 @@ type lane struct {
 // one, so that a late tick does not move those after it; ticks that passed while
 // a reading was stuck are counted as missed and not made up for.
 func (l *lane) run() {
-	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+	runtime.LockOSThread()       // not unlocked: the thread ends with the goroutine
+	l.cpuBefore, _ = threadCPU() // Go may have used it before
 	if !l.slow() {
 		urgent()
 	}
@@ -127,7 +129,7 @@ func (l *lane) tick(all bool) {
 	if all || at >= l.cpuDue {
 		l.cpuDue = at + Slow
 		if cpu, err := threadCPU(); err == nil {
-			l.cpu.Store(int64(cpu))
+			l.cpu.Store(int64(cpu - l.cpuBefore))
 		}
 	}
 }

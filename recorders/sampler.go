@@ -61,6 +61,7 @@ type Sampler struct {
 	watching *nvidia.Watch // that knows of calm times; nil without one
 	closers  []func() error
 
+	calm     atomic.Bool // see Busy; false where that changes nothing
 	stopping atomic.Bool
 	stop     chan struct{}
 	running  sync.WaitGroup
@@ -149,6 +150,7 @@ func (s *Sampler) openCards(cfg Config, process *lane) {
 	if fast.watching != nil && cfg.CalmInterval > cfg.CardInterval {
 		fast.watching.Calm(cfg.CalmInterval)
 		s.watching = fast.watching
+		s.calm.Store(true)
 	}
 	s.add(process, "store", &drain{fast})
 }
@@ -157,7 +159,7 @@ func (s *Sampler) addCard(fast, driver *lane, card Card) {
 	memory, missing := newCardMemory(card, &s.baseline)
 	s.missing = append(s.missing, missing...)
 	s.add(fast, "card", memory)
-	s.add(driver, "card.processes", newCardProcesses(card, s.tree))
+	s.add(driver, "card.processes", newCardProcesses(card, s.tree, &s.calm))
 	s.add(driver, "card.load", newCardLoad(card))
 	s.add(driver, "card.pcie", newCardTraffic(card))
 }
@@ -196,6 +198,7 @@ func (s *Sampler) SetBaseline(used int64) { s.baseline.Store(&used) }
 // a CalmInterval it changes nothing. It may be called until Stop.
 func (s *Sampler) Busy(busy bool) {
 	if s.watching != nil {
+		s.calm.Store(!busy)
 		s.watching.Busy(busy)
 	}
 }

@@ -300,7 +300,7 @@ func TestCardProcesses(t *testing.T) {
 		t.Helper()
 		card := &fakeCard{memory: memoryOf(used), list: func() ([]nvidia.Process, error) { return list, listErr }}
 		got := map[int]int64{}
-		err := newCardProcesses(card, tr).Read(0, func(i int, v int64) { got[i] = v })
+		err := newCardProcesses(card, tr, new(atomic.Bool)).Read(0, func(i int, v int64) { got[i] = v })
 		if !errors.Is(err, want) {
 			t.Errorf("%s: want error %v, got %v", name, want, err)
 		}
@@ -325,7 +325,7 @@ func TestCardProcesses(t *testing.T) {
 func TestCardProcessesEnd(t *testing.T) {
 	list := []nvidia.Process{{PID: os.Getpid(), Used: gib, Known: true}}
 	card := &fakeCard{memory: memoryOf(gib), list: func() ([]nvidia.Process, error) { return list, nil }}
-	src := newCardProcesses(card, newTree("/proc"))
+	src := newCardProcesses(card, newTree("/proc"), new(atomic.Bool))
 	for _, want := range []int64{gib, 0} {
 		if err := src.Read(0, func(i int, v int64) {
 			if i == 1 && v != want {
@@ -342,7 +342,7 @@ func TestCardProcessesEnd(t *testing.T) {
 func TestCardProcessesSlowsDown(t *testing.T) {
 	var delay time.Duration
 	card := &fakeCard{memory: memoryOf(0), list: func() ([]nvidia.Process, error) { time.Sleep(delay); return nil, nil }}
-	src := newCardProcesses(card, newTree("/proc"))
+	src := newCardProcesses(card, newTree("/proc"), new(atomic.Bool))
 	put := func(int, int64) {}
 	delay = 5 * time.Millisecond
 	src.Read(0, put)

@@ -72,21 +72,22 @@ func (s *Sampler) Costs() []Cost {
 // closed: what the machine takes for the waking alone. It gives the processor
 // time of the thread; what Go takes to look after it comes on top of that.
 func EmptyLoop(stop <-chan struct{}, interval time.Duration, c bool) time.Duration {
-	runtime.LockOSThread() // not unlocked: the thread ends with the goroutine
+	runtime.LockOSThread()   // not unlocked: the thread ends with the goroutine
+	before, _ := threadCPU() // Go may have used it before
 	if c {
 		if w := nvidia.NewWatch(nil, interval); w != nil {
 			go func() { <-stop; w.Stop() }()
 			w.Run()
 			w.Close()
 			cpu, _ := threadCPU()
-			return cpu
+			return cpu - before
 		}
 	}
 	for next := time.Now(); ; {
 		select {
 		case <-stop:
 			cpu, _ := threadCPU()
-			return cpu
+			return cpu - before
 		default:
 		}
 		next = next.Add(interval)

@@ -27,8 +27,8 @@ typedef struct {
 	// ns of CLOCK_MONOTONIC when the cards were last read, and counts of ticks: of
 	// those that were due and late, and of those left out on purpose.
 	long long seen, ticks, missed, lost, held;
-	// ns: of the thread; of the calls, one tick in MEASURED, times MEASURED for cpu.
-	long long thread, cpu, wall, longest, measured;
+	// ns: of the thread, and what it had taken before; of the calls, one tick in MEASURED, times MEASURED for cpu.
+	long long thread, before, cpu, wall, longest, measured;
 	unsigned head, tail; // written and read so far
 	reading ring[ROOM];
 } watch;
@@ -70,7 +70,7 @@ static long long watch_tick(watch *w) {
 	SET(w->ticks, w->ticks + 1);
 	if (!measure) return wall;
 	long long after = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	SET(w->thread, after);
+	SET(w->thread, after - w->before);
 	SET(w->cpu, w->cpu + MEASURED * (after - cpu));
 	SET(w->wall, w->wall + wall);
 	SET(w->measured, w->measured + 1);
@@ -91,6 +91,7 @@ enum { SLOW = 300000, PATIENCE = 20, HOLD = 250000000 };
 // watch_run reads until it is stopped. Ticks are at fixed times from the first
 // one; those that passed while a call was stuck are not made up for.
 static void watch_run(watch *w) {
+	w->before = clock_ns(CLOCK_THREAD_CPUTIME_ID); // Go may have used the thread
 	long long next = clock_ns(CLOCK_MONOTONIC);
 	while (!GET(w->stop)) {
 		long long took = watch_tick(w);

@@ -1,0 +1,36 @@
+package recorders
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// What a thread did before it became a sampler's is not the sampler's cost: it cannot
+// have taken more than the time that has passed.
+func TestThreadsBegin(t *testing.T) {
+	var busy sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		busy.Go(func() {
+			for end := time.Now().Add(time.Second); time.Now().Before(end); {
+			}
+		})
+	}
+	busy.Wait()
+	began := time.Now()
+	s := Start(Config{Env: noCard})
+	stop, empty := make(chan struct{}), make(chan time.Duration)
+	go func() { empty <- EmptyLoop(stop, Fast, false) }()
+	time.Sleep(2 * Slow)
+	close(stop)
+	if cpu := <-empty; cpu > time.Since(began) {
+		t.Errorf("an empty loop took %v in %v", cpu, time.Since(began))
+	}
+	for _, th := range s.Threads() {
+		if th.CPU > time.Since(began) {
+			t.Errorf("thread %s took %v in %v", th.Name, th.CPU, time.Since(began))
+		}
+	}
+	s.Stop()
+}
