@@ -13,7 +13,9 @@ func TestThreadsBegin(t *testing.T) {
 	var busy sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		busy.Go(func() {
-			for end := time.Now().Add(time.Second); time.Now().Before(end); {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			for cpu, _ := threadCPU(); cpu < 600*time.Millisecond; cpu, _ = threadCPU() {
 			}
 		})
 	}
@@ -22,7 +24,7 @@ func TestThreadsBegin(t *testing.T) {
 	s := Start(Config{Env: noCard})
 	stop, empty := make(chan struct{}), make(chan time.Duration)
 	go func() { empty <- EmptyLoop(stop, Fast, false) }()
-	time.Sleep(2 * Slow)
+	time.Sleep(Slow + Medium)
 	close(stop)
 	if cpu := <-empty; cpu > time.Since(began) {
 		t.Errorf("an empty loop took %v in %v", cpu, time.Since(began))
