@@ -82,6 +82,12 @@ func namesIn(w memtrix.Workflow) inputNames {
 	if w.UI != nil && json.Unmarshal(w.UI, &ui) == nil {
 		names.collect(ui) // which of its texts become inputs shows later
 	}
+	for _, c := range w.Changes { // not in the graph before that
+		var value any
+		if json.Unmarshal(c.Value, &value) == nil {
+			names.collect(value)
+		}
+	}
 	for _, node := range w.Graph {
 		for _, raw := range node.Inputs {
 			var value any

@@ -147,6 +147,24 @@ func TestShowInputs(t *testing.T) {
 	}
 }
 
+// Ensure that a file named by what a person changed in a workflow in UI format, or
+// by that workflow, is a copy: the graph does not have its name before a server is up.
+func TestShowInputsOfUI(t *testing.T) {
+	from, to := filepath.Join(smallTree(t), "input"), t.TempDir()
+	w := memtrix.Workflow{
+		UI:      []byte(`{"nodes": [{"type": "LoadVideo", "widgets_values": ["other.mp4"]}]}`),
+		Changes: []memtrix.Change{{Path: "1.steps", Value: json.RawMessage("3")}, {Path: "LoadImage.image", Value: json.RawMessage(`"example.png"`)}},
+	}
+	if err := showInputs(from, to, "", w); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"other.mp4", "example.png"} {
+		if info, err := os.Lstat(filepath.Join(to, name)); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("%s: %v, %v; want a file of the trial's own", name, info, err)
+		}
+	}
+}
+
 func TestEnviron(t *testing.T) {
 	base := []string{"PATH=/bin", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "PYTORCH_ALLOC_CONF=x", "CUDA_LAUNCH_BLOCKING=1",
 		"PYTORCH_NO_CUDA_MEMORY_CACHING=1", "CUDA_VISIBLE_DEVICES=1", "LD_PRELOAD=/lib/libjemalloc.so.2", "PYTHONDONTWRITEBYTECODE=1", "MALLOC_ARENA_MAX=2", "broken", "HF_HOME=/hf"}
