@@ -55,8 +55,16 @@ func packNotes(trials []*memtrix.Trial) []string {
 			continue
 		}
 		var texts []string
-		for _, p := range packsJSON(t.Cell.Version.Packs, t.Imports) {
+		list := packsJSON(t.Cell.Version.Packs, t.Imports)
+		why := onlyWhy(list)
+		for _, p := range list {
+			if why != "" {
+				p.ImportRAMWhy = ""
+			}
 			texts = append(texts, p.text(t.Cell.Version.Packs))
+		}
+		if why != "" {
+			texts = append(texts, "RAM of each not told: "+why)
 		}
 		key := t.Cell.Version.Name
 		for _, p := range t.Cell.Version.Packs {
@@ -68,6 +76,26 @@ func packNotes(trials []*memtrix.Trial) []string {
 		}
 	}
 	return lines
+}
+
+// onlyWhy is the reason that several packs share for not telling their RAM: it is said
+// once.
+func onlyWhy(list []packJSON) string {
+	why, n := "", 0
+	for _, p := range list {
+		switch {
+		case p.ImportRAMWhy == "":
+		case why != "" && p.ImportRAMWhy != why:
+			return ""
+		default:
+			why = p.ImportRAMWhy
+			n++
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return why
 }
 
 func (p packJSON) text(packs []memtrix.Pack) string {

@@ -21,6 +21,11 @@ func TestPackNotes(t *testing.T) {
 			memtrix.PackImport{Pack: "*", Seconds: &seconds, RAM: &ram}),
 		trial(3, memtrix.PackImport{Pack: "a", Seconds: &seconds}),
 	})
+	why := "the log does not say"
+	shared := packNotes([]*memtrix.Trial{trial(4, memtrix.PackImport{Pack: "a", Seconds: &seconds, RAMWhy: why}, memtrix.PackImport{Pack: "b", Seconds: &seconds, RAMWhy: why})})
+	if got, want := strings.Join(shared, "\n"), "custom nodes of 0.29.0 (trial 4): a 01234567 (imported in 1.5 s); b #abcdef01 (imported in 1.5 s); RAM of each not told: the log does not say"; got != want {
+		t.Errorf("one reason for all: got %q, want %q", got, want)
+	}
 	want := "custom nodes of 0.29.0 (trial 2): a 01234567 (imported in 1.5 s, RAM not told: for a reason); " +
 		"b #abcdef01 (import failed); all together (imported in 1.5 s, RAM +200 MiB)"
 	if strings.Join(got, "\n") != want {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -123,6 +124,9 @@ func (w *world) pack(e matrix.PackEntry, folders []string) (memtrix.Pack, error)
 		pack, missing, err := w.provider.GitPack(w.ctx, e.Git, e.Commit, e.Name)
 		if len(missing) > 0 {
 			w.provider.Tell(fmt.Sprintf("custom node %s runs without %s: its repository lacks them", pack.Name, strings.Join(missing, ", ")))
+		}
+		if err != nil {
+			err = fmt.Errorf("custom node %s: %w", cmp.Or(e.Name, packs.RepoName(e.Git)), err)
 		}
 		return pack, err
 	}
