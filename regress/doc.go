@@ -27,7 +27,7 @@
 // # What it refuses
 //
 // It calls nothing a change that is smaller than the floor, nor one new point alone, nor
-// a level of fewer than five points before, nor fewer than six that went up and came
+// a level of fewer than five points before, nor fewer than five that went up and came
 // back: those are outliers, whatever their size. It does not guess missing values: a
 // trial that ran out of memory is an outcome, not a gap. Two levels that a series takes
 // at random (bimodal) are one state; a change of level that is smaller than their

@@ -17,7 +17,7 @@ func Levels(points []Point, o Options) []Change {
 	var y []float64
 	var at []int
 	for i, p := range points {
-		if p.Known && !math.IsNaN(p.Value) && !math.IsInf(p.Value, 0) {
+		if p.Known && math.Abs(p.Value) < largest {
 			y, at = append(y, p.Value), append(at, i)
 		}
 	}
@@ -28,18 +28,36 @@ func Levels(points []Point, o Options) []Change {
 	found := large(y, cuts(y, grain), o.Floor)
 	runs := drifts(y, found, grain)
 	var all []Change
+	edge := 0
+	// What lies between two changes may drift too steadily for a cut to be sure.
+	between := func(to int) {
+		if run, z, ok := trend(y[edge:to], grain); ok {
+			run.from += edge
+			if math.Abs(run.after-run.before) >= o.Floor.least(run.before) {
+				all = append(all, o.slope(at, run, confidence(cut{z: z, bar: barTrend})))
+			}
+		}
+		edge = to
+	}
 	for i := 0; i < len(found); i++ {
 		if run, ok := runs[i]; ok {
 			if math.Abs(run.after-run.before) >= o.Floor.least(run.before) {
-				all = append(all, o.slope(at, run, confidence(found[i])))
+				all = append(all, o.slope(at, run.drift, confidence(found[i])))
 			}
 			i = run.last
+			edge = run.from + run.points
 			continue
 		}
+		between(found[i].at)
 		all = append(all, o.shift(y, at, found, i))
 	}
+	between(len(y))
 	return all
 }
+
+// largest is more than anything that can be measured; squares of what is larger are no
+// numbers.
+const largest = 1e100
 
 // large drops changes below the floor, the smallest first.
 func large(y []float64, found []cut, f Floor) []cut {
@@ -70,7 +88,8 @@ func confidence(c cut) float64 {
 		return 0.999
 	}
 	tail := func(z float64) float64 { return math.Erfc(z / math.Sqrt2) }
-	return 1 - 0.01*min(tail(c.z)/tail(c.bar), 1)
+	bar := min(c.bar, 30) // beyond, a tail is no number
+	return 1 - 0.01*min(tail(max(c.z, bar))/tail(bar), 1)
 }
 
 func sortByPlace(all []Change) {

@@ -134,9 +134,9 @@ func (f *follower) rate() {
 }
 
 // flakyLevel is the error rate of one look. There is a look at every new trial, and most
-// of them see the same: with this level about one flaky series of a hundred is said
+// of them see the same: with this level two to four flaky series of a hundred are said
 // to have changed in 200 nights.
-const flakyLevel = 0.004
+const flakyLevel = 0.002
 
 // leastLikelihood is a ratio of likelihoods (twice its logarithm) below which the
 // exact test cannot be sure either.

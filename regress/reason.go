@@ -23,7 +23,7 @@ func (o Options) shift(y []float64, at []int, found []cut, i int) Change {
 	}
 }
 
-func (o Options) slope(at []int, run driftRun, confidence float64) Change {
+func (o Options) slope(at []int, run drift, confidence float64) Change {
 	a := (run.after - run.before) / float64(max(run.points, 1))
 	return Change{
 		Kind: Slope, At: at[run.from], Before: run.before, After: run.after, Confidence: confidence,

@@ -159,6 +159,56 @@ func driftOf(y []float64, found []cut, i, j int, up bool, grain float64) (drift,
 	return d, ok
 }
 
+// barTrend is what the score of a trend must exceed.
+const barTrend = 5.0
+
+// trend is a drift in a stretch in which no cut was found, and its score: the slope of
+// the hinge in standard errors, with the autocorrelation that it leaves. A steady drift
+// looks like strong autocorrelation to whoever looks for levels, and so to cuts.
+func trend(y []float64, grain float64) (drift, float64, bool) {
+	n := len(y)
+	if n < fewestBefore+fewestDrift {
+		return drift{}, 0, false
+	}
+	if w := newWindow(y, grain); w.correlation() < wanders {
+		return drift{}, 0, false // it has levels
+	}
+	x := smoothed(y, max(roughness(y, nil), grain))
+	d := hinge(x)
+	if d.points == 0 {
+		return drift{}, 0, false
+	}
+	level, slope, rss := fitHinge(x, d.from)
+	rest := make([]float64, n)
+	var mean, squares float64
+	for i := range rest {
+		at := float64(max(i-d.from+1, 0))
+		rest[i] = x[i] - level - slope*at
+		mean += at / float64(n)
+	}
+	for i := range rest {
+		at := float64(max(i-d.from+1, 0)) - mean
+		squares += at * at
+	}
+	w := newWindow(rest, grain)
+	phi := w.correlation()
+	spare := float64(n-3) * (1 - phi) / (1 + phi)
+	variance := (rss/float64(n-3) + grain*grain) * (1 + phi) / (1 - phi)
+	z := normalScore(math.Abs(slope)*math.Sqrt(squares/variance), spare) - 2*barWandering(n, phi)
+	return d, z, z > barTrend
+}
+
+// smoothed clips values to three deviations about the median of the nine around them.
+func smoothed(y []float64, s float64) []float64 {
+	const side = 4
+	x := make([]float64, len(y))
+	for i, v := range y {
+		mid := medianOf(y[max(0, i-side):min(len(y), i+side+1)])
+		x[i] = min(max(v, mid-3*s), mid+3*s)
+	}
+	return x
+}
+
 // levels are the medians between cuts.
 func levels(y []float64, found []cut) []float64 {
 	var all []float64

@@ -23,6 +23,9 @@ const (
 	clipSpiky   = 2
 )
 
+// smallest is a spread below which a series is constant: its square is no number.
+const smallest = 1e-100
+
 func outside(y []float64, low, high float64) int {
 	n := 0
 	for _, v := range y {
@@ -117,7 +120,9 @@ func newWindow(y []float64, grain float64) *window {
 	}
 	w.grain = max(grain, s/8)
 	for i, v := range y {
-		w.x[i] = min(max(v, low), high) - mid
+		if s > smallest {
+			w.x[i] = min(max(v, low), high) - mid
+		}
 		w.sum[i+1] = w.sum[i] + w.x[i]
 		w.sum2[i+1] = w.sum2[i] + w.x[i]*w.x[i]
 	}
@@ -162,7 +167,10 @@ func (w *window) judge(at int, phi float64) split {
 	a, b := w.sum[at]/k, (w.sum[n]-w.sum[at])/m
 	within := (w.sum2[n]-k*a*a-m*b*b)/float64(n-2) + w.grain*w.grain
 	cost := inflation(at, phi)/k + inflation(n-at, phi)/m
-	t := math.Abs(b-a) / math.Sqrt(within*cost)
+	t := 0.0
+	if within > 0 {
+		t = math.Abs(b-a) / math.Sqrt(within*cost)
+	}
 	// As many points as say something independent about what is least known: the
 	// levels, or, of a level of a few points, the variance.
 	df := float64(n-2) * (1 - phi) / (1 + phi)

@@ -1,0 +1,164 @@
+package calibrate
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// many is how many series or years are asked for in the environment; the tests make do
+// with few.
+func many(t *testing.T, name string, few int) (n int, long bool) {
+	text := os.Getenv(name)
+	if text == "" {
+		return few, false
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("%s=%s is no number of 1 or more", name, text)
+	}
+	return n, true
+}
+
+// TestBars holds the bars. The long form, with all detectors and all kinds, is
+// make calibrate.
+func TestBars(t *testing.T) {
+	series, long := many(t, "MEMTRIX_CALIBRATE", 300)
+	kinds := Generators()
+	detectors := Detectors()[:1]
+	if long {
+		kinds, detectors = append(kinds, Others()...), Detectors()
+	}
+	// Of few series a share is uncertain: three standard errors.
+	slack := 0.0
+	if !long {
+		slack = 0.01
+	}
+	var rows []Row
+	for i, g := range kinds {
+		for _, d := range detectors {
+			row := Measure(d, g, series, 7)
+			rows = append(rows, row)
+			if d.Name != "memtrix" || i >= len(Generators()) {
+				continue
+			}
+			if worst := max(row.False90, row.False200); worst > 0.01+slack {
+				t.Errorf("%s: a change in %.2f %% of the series without one, want at most 1 %%", g.Name, 100*worst)
+			}
+			if !strings.HasPrefix(g.Name, "gauss") {
+				continue
+			}
+			for name, v := range map[string][2]float64{
+				"5 sd within 2":  {row.Five, 0.95},
+				"3 sd within 5":  {row.Three, 0.95},
+				"2 sd within 10": {row.Two, 0.80},
+				"exact":          {row.ExactLater, 0.90},
+				"exact at once":  {row.ExactNew, 0.90},
+			} {
+				if v[0] < v[1]-slack {
+					t.Errorf("%s: %s: %.1f %%, want %.0f %%", g.Name, name, 100*v[0], 100*v[1])
+				}
+			}
+		}
+	}
+	if long || testing.Verbose() {
+		var b strings.Builder
+		if err := Table(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d series each, percent of series\n%s", series, b.String())
+	}
+}
+
+// TestRivals: the table means something only if the rivals find what is plain.
+func TestRivals(t *testing.T) {
+	y := make([]float64, 60)
+	r := rand.New(rand.NewPCG(3, 3))
+	for i := range y {
+		y[i] = 1000 + r.NormFloat64()
+		if i >= 40 {
+			y[i] += 100
+		}
+	}
+	for _, d := range Detectors() {
+		if at := d.Find(y); len(at) == 0 || at[0] < 35 || at[0] > 40 {
+			t.Errorf("%s: found %v, want 40 or just before", d.Name, at)
+		}
+	}
+}
+
+// TestSuite is a year without a change and one with a change a month. The long form,
+// many years, is make suite-year.
+func TestSuite(t *testing.T) {
+	years, long := many(t, "MEMTRIX_SUITE", 1)
+	s := Suite{Cells: 60, Meters: 6, Nights: 365, History: 60, Kinds: Generators()}
+	if !long {
+		s.Cells = 12 // a fifth of the suite
+	}
+	var quiet, real Year
+	late := map[string]int{}
+	found, worst := 0, 0
+	for seed := range years {
+		s.Seed, s.Changes = uint64(seed), 0
+		a := s.Run()
+		s.Changes, s.Step = 12, 5
+		b := s.Run()
+		worst = max(worst, a.FalseAlarms)
+		quiet.add(a)
+		real.add(b)
+		for i, nights := range b.Found {
+			if nights == 1 || nights == 2 {
+				found++
+			} else {
+				late[b.Of[i]]++
+			}
+		}
+	}
+	repeats := func(y Year) float64 { return 100 * float64(y.Repeats) / float64(y.Trials) }
+	t.Logf("%d years of %d cells: without a change %d false alarms (at most %d in a year) %v, %.2f %% more trials; with %d changes %d false alarms, %.2f %% more trials, %d found within two nights, late %v",
+		years, s.Cells, quiet.FalseAlarms, worst, quiet.FalseOf, repeats(quiet), len(real.Found), real.FalseAlarms, repeats(real), found, late)
+	if quiet.FalseAlarms > years || real.FalseAlarms > years {
+		t.Errorf("%d and %d false alarms, want at most 1 a year", quiet.FalseAlarms, real.FalseAlarms)
+	}
+	if repeats(quiet) > 2 {
+		t.Errorf("%.2f %% more trials, want at most 2 %%", repeats(quiet))
+	}
+	// In many years the rarest may come a night late; it is in the line above.
+	if missed := len(real.Found) - found; missed > len(real.Found)/100 {
+		t.Errorf("%d of %d changes were not found within two nights: %v", missed, len(real.Found), late)
+	}
+}
+
+func (y *Year) add(o Year) {
+	y.Trials += o.Trials
+	y.Repeats += o.Repeats
+	y.FalseAlarms += o.FalseAlarms
+	y.Found = append(y.Found, o.Found...)
+	if y.FalseOf == nil {
+		y.FalseOf = map[string]int{}
+	}
+	for k, n := range o.FalseOf {
+		y.FalseOf[k] += n
+	}
+}
+
+// BenchmarkThousand is a thousand series of 365 points: less than a second is wanted.
+func BenchmarkThousand(b *testing.B) {
+	var all [][]float64
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 1000 {
+		g := Generators()[i%len(Generators())]
+		at := 365
+		if i%4 == 0 {
+			at = 200
+		}
+		all = append(all, g.Series(r, 365, at, 5))
+	}
+	for b.Loop() {
+		for _, y := range all {
+			Memtrix(y)
+		}
+	}
+}
