@@ -144,7 +144,7 @@ func (t *Target) warmStart(ctx context.Context, v memtrix.Version, dir string, f
 	select {
 	case <-i.Exited():
 	case <-ctx.Done():
-		return fmt.Errorf("warm %s: %w", v.Name, context.Cause(ctx))
+		return &warmError{version: v, argv: i.argv, err: context.Cause(ctx), lines: i.log.last(15)}
 	}
 	if exit := i.Stop(ctx); exit.Status != 0 || exit.Signal != "" {
 		return &warmError{version: v, argv: i.argv, err: errors.New(i.process.ended()), lines: i.log.last(15)}

@@ -19,6 +19,7 @@ import (
 // is something to record.
 type fakeTarget struct {
 	prepare error
+	hangs   bool    // in Prepare
 	start   []error // of each start, nil where there is none left
 	starts  int
 	make    func(memtrix.Job) *fakeInstance
@@ -26,7 +27,13 @@ type fakeTarget struct {
 
 func (f *fakeTarget) Argv(memtrix.Cell) ([]string, string) { return nil, "" }
 
-func (f *fakeTarget) Prepare(context.Context, memtrix.Version, func(string)) error { return f.prepare }
+func (f *fakeTarget) Prepare(ctx context.Context, _ memtrix.Version, _ func(string)) error {
+	if f.hangs {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return f.prepare
+}
 
 func (f *fakeTarget) Start(_ context.Context, job memtrix.Job) (memtrix.Instance, error) {
 	f.starts++
@@ -194,6 +201,7 @@ func TestTrialOutcomes(t *testing.T) {
 	}
 
 	check("prepare fails", &fakeTarget{prepare: errors.New("torch is missing")}, Options{Prompts: 1}, memtrix.StartupFailure, "torch is missing")
+	check("prepare hangs", &fakeTarget{hangs: true}, Options{Prompts: 1, Timeouts: Timeouts{Start: time.Millisecond}}, memtrix.StartupFailure, "not become ready in time (3ms")
 	check("start fails", &fakeTarget{start: []error{errors.New("no such program")}}, Options{Prompts: 1}, memtrix.HarnessFailure, "no such program")
 	check("start works the third time", &fakeTarget{start: []error{memtrix.ErrAgain, memtrix.ErrAgain}}, Options{Prompts: 1}, memtrix.Pass, "")
 	check("start never works", &fakeTarget{start: []error{memtrix.ErrAgain, memtrix.ErrAgain, memtrix.ErrAgain}}, Options{Prompts: 1}, memtrix.HarnessFailure, "another try")

@@ -185,7 +185,7 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 	if !ok {
 		return fail(t, memtrix.HarnessFailure, fmt.Errorf("nothing here can run a target of kind %q", t.Cell.Version.Target))
 	}
-	if err := r.prepare(ctx, target, t.Cell.Version); err != nil {
+	if err := r.prepare(ctx, target, t.Cell.Version, r.Options.Timeouts.Start); err != nil {
 		if ctx.Err() != nil {
 			return fail(t, memtrix.Interrupted, ctx.Err())
 		}
@@ -207,6 +207,9 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 	return t
 }
 
+// coldStarts is how many times longer than others a version's first start may take.
+const coldStarts = 3
+
 // tries bounds how often a start that failed by chance (a port that was taken in
 // between) is repeated.
 const tries = 3
@@ -220,8 +223,10 @@ func clearTrial(t *memtrix.Trial) {
 }
 
 // prepare warms a version once a session; a version that cannot run fails each
-// of its cells with the same reason, at once.
-func (r *Runner) prepare(ctx context.Context, target memtrix.Target, v memtrix.Version) error {
+// of its cells with the same reason, at once. start bounds a start of a server; a
+// first one, which compiles and reads from the disk, may take coldStarts times that
+// (on CUDA it can be made twice: with the card and without).
+func (r *Runner) prepare(ctx context.Context, target memtrix.Target, v memtrix.Version, start time.Duration) error {
 	if v.Trouble != "" {
 		return errors.New(v.Trouble)
 	}
@@ -229,7 +234,13 @@ func (r *Runner) prepare(ctx context.Context, target memtrix.Target, v memtrix.V
 	if err, ok := r.prepared[key]; ok {
 		return err
 	}
-	err := target.Prepare(ctx, v, r.Progress.Say)
+	limited := ctx
+	if start > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, coldStarts*start, fmt.Errorf("%w (%v, as timeouts: start allows for a first one)", errStartTimeout, coldStarts*start))
+		defer cancel()
+	}
+	err := target.Prepare(limited, v, r.Progress.Say)
 	if ctx.Err() == nil {
 		r.prepared[key] = err
 	}
