@@ -72,7 +72,7 @@ func (w *window) excursion() (from, to int, z float64) {
 	t := w.arcScore(from, to, phi)
 	df := float64(n-2) * (1 - phi) / (1 + phi)
 	z = normalScore(t, df)
-	return from, to, z - barHabit*w.beyond(from, to) - 2*barWandering(n, phi) - barShort/float64(n)
+	return from, to, z - barHabit*w.beyond(from, to) - 2*barWandering(n, phi) - w.barSkewed(from) - barShort/float64(n)
 }
 
 // arc is the stretch with the largest score.

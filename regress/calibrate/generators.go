@@ -100,6 +100,7 @@ func Others() []Generator {
 			}
 			return y
 		}},
+		{Name: "spikes of chance", Noise: spiky(0.1, func(r *rand.Rand) float64 { return 5 * r.ExpFloat64() })},
 		{Name: "5 % spiky", Noise: spiky(0.05, func(r *rand.Rand) float64 { return 5 + 10*r.Float64() })},
 		{Name: "bimodal 20 %", Noise: modes(0.2, 6)},
 		{Name: "bimodal 10 %", Noise: modes(0.1, 6)},
