@@ -31,11 +31,11 @@ func cuts(y []float64, grain float64) []cut {
 			divide(from+i, from+j)
 			divide(from+j, to)
 			return
-		} else if i, j, z := w.pair(s.phi); z > barExcursion {
-			found = append(found, cut{from + i, z, barExcursion}, cut{from + j, z, barExcursion})
-			divide(from, from+i)
-			divide(from+i, from+j)
-			divide(from+j, to)
+		} else if ats, z := w.together(s.phi); len(ats) > 0 {
+			for _, at := range ats {
+				found = append(found, cut{from + at, z, barExcursion})
+			}
+			w.stretches(ats, func(a, b int) { divide(from+a, from+b) })
 			return
 		} else if at, z := w.jump(s.phi); z > barJump {
 			found = append(found, cut{from + at, z, barJump})
@@ -110,40 +110,127 @@ func (w *window) arcScore(from, to int, phi float64) float64 {
 	return math.Abs(a-b) / math.Sqrt(within*cost)
 }
 
-// fewestBetween is how many points a level must last between two others.
-const fewestBetween = 3
+// fewestBetween is how many points a level must last when it is one of several that are
+// found together, and mostTogether how many cuts are.
+const (
+	fewestBetween = 3
+	mostTogether  = 8
+	barTogether   = 0.5 // more for each cut beyond two
+)
 
-// pair is the two cuts, one found after the other, that make three levels of a window,
-// and the lesser of their scores. It is for windows in which one cut alone leaves what
-// looks like autocorrelation.
-func (w *window) pair(phi float64) (i, j int, z float64) {
+// together are the cuts that make several levels of a window, none of which is sure
+// alone: one cut of many leaves what looks like autocorrelation. They are taken greedily
+// by what they explain, each then moved to its best place, and all must exceed a
+// high bar with the autocorrelation that all of them leave. Of the numbers of cuts, the
+// one with the clearest margin is taken.
+func (w *window) together(phi float64) (ats []int, z float64) {
 	n := len(w.x)
-	if phi < 0.3 || n < fewestBefore+fewestBetween+fewestNew {
-		return 0, 0, 0
+	if phi < wanders || n < fewestBefore+2*fewestBetween {
+		return nil, 0
 	}
-	first := w.scan(fewestBefore, n-fewestNew, nil)
-	best := math.Inf(1)
-	for second := fewestBefore; second <= n-fewestNew; second++ {
-		a, b := min(first, second), max(first, second)
-		if b-a < fewestBetween {
+	least := 0.0
+	var tried []int
+	for k := 1; k <= min(mostTogether, n/fewestBefore); k++ {
+		at := w.explains(tried)
+		if at == 0 {
+			break
+		}
+		tried = append(tried, at)
+		slices.Sort(tried)
+		w.improve(tried)
+		if k < 2 {
 			continue
 		}
-		if rss := w.rss(0, a) + w.rss(a, b) + w.rss(b, n); rss < best {
-			best, i, j = rss, a, b
+		bar := barExcursion + barTogether*float64(k-2)
+		if score := w.weakest(tried); score-bar > least {
+			least, z = score-bar, barExcursion+score-bar
+			ats = slices.Clone(tried)
 		}
 	}
-	if i == 0 {
-		return 0, 0, 0
+	return ats, z
+}
+
+// stretches calls do for each stretch between cuts.
+func (w *window) stretches(ats []int, do func(from, to int)) {
+	from := 0
+	for _, at := range ats {
+		do(from, at)
+		from = at
 	}
-	phi = w.correlation(i, j)
-	within := best/float64(n-3) + w.grain*w.grain
-	df := float64(n-3) * (1 - phi) / (1 + phi)
-	score := func(a, at, b int) float64 {
-		left, right := (w.sum[at]-w.sum[a])/float64(at-a), (w.sum[b]-w.sum[at])/float64(b-at)
-		cost := inflation(at-a, phi)/float64(at-a) + inflation(b-at, phi)/float64(b-at)
-		return normalScore(math.Abs(right-left)/math.Sqrt(within*cost), df)
+	do(from, len(w.x))
+}
+
+// explains is the further cut that leaves least, 0 where there is no room.
+func (w *window) explains(ats []int) int {
+	best, where := 0.0, 0
+	w.stretches(ats, func(from, to int) {
+		at, left := w.cutOf(from, to)
+		if gain := w.rss(from, to) - left; at > 0 && gain > best {
+			best, where = gain, at
+		}
+	})
+	return where
+}
+
+// cutOf is the cut of a stretch that leaves least, and what it leaves.
+func (w *window) cutOf(from, to int) (at int, left float64) {
+	first, last := from+fewestBetween, to-fewestBetween
+	if from == 0 {
+		first = fewestBefore
 	}
-	return i, j, min(score(0, i, j), score(i, j, n)) - 2*barWandering(n, phi)
+	left = math.Inf(1)
+	for t := first; t <= last; t++ {
+		if rss := w.rss(from, t) + w.rss(t, to); rss < left {
+			at, left = t, rss
+		}
+	}
+	return at, left
+}
+
+// improve moves each cut to its best place between its neighbours.
+func (w *window) improve(ats []int) {
+	for range 3 {
+		for i := range ats {
+			from, to := 0, len(w.x)
+			if i > 0 {
+				from = ats[i-1]
+			}
+			if i+1 < len(ats) {
+				to = ats[i+1]
+			}
+			if at, _ := w.cutOf(from, to); at > 0 {
+				ats[i] = at
+			}
+		}
+	}
+}
+
+// weakest is the least score of several cuts.
+func (w *window) weakest(ats []int) float64 {
+	n := len(w.x)
+	spare := float64(n - len(ats) - 1)
+	phi := w.correlation(ats...)
+	var within float64
+	w.stretches(ats, func(from, to int) { within += w.rss(from, to) })
+	within = max(within, 0)/spare + w.grain*w.grain
+	if within == 0 {
+		return 0
+	}
+	least := math.Inf(1)
+	for i, at := range ats {
+		from, to := 0, n
+		if i > 0 {
+			from = ats[i-1]
+		}
+		if i+1 < len(ats) {
+			to = ats[i+1]
+		}
+		left, right := (w.sum[at]-w.sum[from])/float64(at-from), (w.sum[to]-w.sum[at])/float64(to-at)
+		cost := inflation(at-from, phi)/float64(at-from) + inflation(to-at, phi)/float64(to-at)
+		t := math.Abs(right-left) / math.Sqrt(within*cost)
+		least = min(least, normalScore(t, spare*(1-phi)/(1+phi)))
+	}
+	return least - 2*barWandering(n, phi)
 }
 
 // rss is what is left of a stretch when its mean is taken off, squared and summed.
