@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,25 +22,38 @@ import (
 
 func unzipped(t testing.TB, path string) []byte {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
+	data, err := unzip(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
+func unzip(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+// objectInfo is read once: it takes longer than most tests.
+var objectInfo = sync.OnceValues(func() (*Defs, error) {
+	data, err := unzip("testdata/object_info.json.gz")
+	if err != nil {
+		return nil, err
+	}
+	return ParseDefs(data)
+})
+
 func testDefs(t testing.TB) *Defs {
 	t.Helper()
-	defs, err := ParseDefs(unzipped(t, "testdata/object_info.json.gz"))
+	defs, err := objectInfo()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,13 +157,14 @@ func TestTemplatesRefused(t *testing.T) {
 	}
 	count := 0
 	for name, data := range files {
+		if known[name] {
+			count++
+			continue // TestTemplates looks at it
+		}
 		if !IsUI(data) {
 			continue // a list of templates
 		}
 		count++
-		if known[name] {
-			continue // TestTemplates looks at it
-		}
 		_, err := Convert(data, defs, Options{})
 		if typ, want := refused[name]; want != (err != nil) || want && !strings.Contains(err.Error(), "("+typ+")") {
 			t.Errorf("%s: got %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"memtrix/workflows/safetensors"
 )
@@ -189,12 +190,20 @@ func linear(t safetensors.Tensor) bool {
 
 // Size is the size in bytes of the file.
 func (f *Family) Size(dtype string) (int64, error) {
+	key := [2]string{f.Name, dtype}
+	if known, ok := sizes.Load(key); ok {
+		return known.(int64), nil
+	}
 	_, h, err := f.header(dtype, Fill{})
 	if err != nil {
 		return 0, err
 	}
+	sizes.Store(key, h.FileSize())
 	return h.FileSize(), nil
 }
+
+// sizes keeps what was worked out: of thousands of names each.
+var sizes sync.Map
 
 // Differs is how far a stand-in's size is from the published one, as a part of
 // it: 0.001 is one in a thousand more.

@@ -3,9 +3,13 @@ package standin
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // File is a model file as a workflow asks for it.
@@ -45,11 +49,26 @@ func (e *UnknownError) Error() string {
 		msg, e.File.Name, e.Families[0], strings.Join(e.Families, ", "))
 }
 
+// CheckMapped reports what is wrong with what a person said a file is ("FAMILY" or
+// "FAMILY DTYPE"), whatever the file.
+func CheckMapped(mapped string) error {
+	name, dtype, _ := strings.Cut(strings.TrimSpace(mapped), " ")
+	family, err := Find(name)
+	if err != nil || strings.TrimSpace(dtype) == "" {
+		return err
+	}
+	_, err = family.Size(strings.TrimSpace(dtype))
+	return err
+}
+
 // Recognise chooses the family and type of a file by the folder that its loader
 // node reads and by its name. Mapped is what a person said of it ("FAMILY" or
 // "FAMILY DTYPE"), "" for nothing. An error is of type *UnknownError where more
 // must be said.
 func Recognise(f File, mapped string) (Choice, error) {
+	if wrong := outside(f.Name); wrong != "" {
+		return Choice{}, &UnknownError{File: f, Reason: wrong}
+	}
 	if kind := otherKind(f.Name); kind != "" {
 		return Choice{}, &UnknownError{File: f, Reason: kind}
 	}
@@ -95,12 +114,33 @@ func published(f File) (Choice, bool) {
 	return Choice{}, false
 }
 
+// outside tells names that are no place below a models folder: a workflow of
+// somebody else must not choose where files are written.
+func outside(name string) string {
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > 255 {
+			return "its name is longer than a file's name can be (255 bytes)"
+		}
+	}
+	switch {
+	case strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name):
+		return "its name has characters that no file's name should have"
+	case path.IsAbs(name) || !filepath.IsLocal(filepath.FromSlash(name)) || len(name) > 1 && name[1] == ':':
+		return "its name leads out of that folder, and a loader takes only what is in it. Give the input another value with set:"
+	}
+	return ""
+}
+
 // choose follows what a person said.
 func choose(f File, mapped string) (Choice, error) {
 	name, dtype, _ := strings.Cut(strings.TrimSpace(mapped), " ")
 	family, err := Find(name)
 	if err != nil {
 		return Choice{}, err
+	}
+	if !loads(f.Folder, family.Folder) {
+		return Choice{}, &UnknownError{File: f, Families: fitting(f.Folder),
+			Reason: fmt.Sprintf("it is said to be %s, which goes into the folder %s", family.Name, family.Folder)}
 	}
 	if dtype = strings.TrimSpace(dtype); dtype == "" {
 		dtype, _ = dtypeOf(plain(base(f.Name)), family)
@@ -182,6 +222,15 @@ func sameFolder(a, b string) bool {
 	return a == b
 }
 
+// loads reports whether a loader of one folder can do with a file of another: it
+// takes the diffusion model out of a checkpoint, and the other way about.
+func loads(folder, of string) bool {
+	whole := func(name string) bool {
+		return sameFolder("diffusion_models", name) || name == "checkpoints"
+	}
+	return sameFolder(of, folder) || whole(folder) && whole(of)
+}
+
 // fitting are the families that go into a folder.
 func fitting(folder string) []string {
 	var names []string
@@ -232,5 +281,13 @@ func plain(name string) string {
 	return strings.Trim(notPlain.ReplaceAllString(strings.ToLower(name), "_"), "_")
 }
 
-// pattern compiles one of the families' patterns. They are tested to compile.
-func pattern(text string) *regexp.Regexp { return regexp.MustCompile(text) }
+// pattern compiles one of the families' patterns, once. They are tested to compile.
+func pattern(text string) *regexp.Regexp {
+	known, ok := patternsOfNames.Load(text)
+	if !ok {
+		known, _ = patternsOfNames.LoadOrStore(text, regexp.MustCompile(text))
+	}
+	return known.(*regexp.Regexp)
+}
+
+var patternsOfNames sync.Map

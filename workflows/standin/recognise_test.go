@@ -46,6 +46,9 @@ func TestRecognise(t *testing.T) {
 	check("checkpoints", "dreamshaper_8.safetensors", "", "sd15", "sd15 fp16")
 	check("checkpoints", "dreamshaper_8_fp32.safetensors", "", "sd15", "sd15 fp32")
 	check("diffusion_models", "flux1-dev-nvfp4.safetensors", "", "flux-dev fp8", "flux-dev fp8")
+	check("checkpoints", "my/模型 ünï.safetensors", "", "flux-dev", "flux-dev bf16") // a loader takes either
+	check("unet", "a.safetensors", "", "sdxl", "sdxl fp16")
+	check("checkpoints", "b/../sd15.safetensors", "", "", "sd15 fp16") // stays inside
 	check("text_encoders", "mistral_3_small_flux2_fp8.safetensors", "flux2", "", "mistral3-flux2 fp8_scaled")
 }
 
@@ -81,6 +84,15 @@ func TestRecogniseRefuses(t *testing.T) {
 	check("checkpoints", "a.safetensors", "nothing", `no stand-in for "nothing"`)
 	check("checkpoints", "a.safetensors", "sd15 fp8_scaled", "no fp8_scaled form")
 	check("clip_vision", "clip_vision_h.safetensors", "", "tells no family")
+	check("checkpoints", "a.safetensors", "flux-vae", "said to be flux-vae, which goes into the folder vae", "sd15, sdxl")
+	// A workflow of somebody else does not choose where files are written.
+	for _, name := range []string{"../sd15.safetensors", "a/../../sd15.safetensors", "/etc/sd15.safetensors", "C:/models/sd15.safetensors"} {
+		check("checkpoints", name, "sd15", "leads out of that folder")
+	}
+	check("checkpoints", "a\nb/sd15.safetensors", "", "characters")
+	check("checkpoints", "a\x00sd15.safetensors", "", "characters")
+	check("checkpoints", "sd15\xff.safetensors", "", "characters")
+	check("checkpoints", strings.Repeat("x", 256)+".safetensors", "sd15", "255 bytes")
 
 	_, err := Recognise(File{Folder: "style_models", Name: "a.safetensors"}, "")
 	var unknown *UnknownError
