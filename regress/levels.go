@@ -81,15 +81,19 @@ func large(y []float64, found []cut, f Floor) []cut {
 	return found
 }
 
+// mostSure is the greatest confidence that is told: no model of noise is true to more
+// digits.
+const mostSure = 0.9999
+
 // confidence is 1 less the share of series in which a score exceeds its bar by as
 // much: 0.01 at the bar, falling as the tail of a normal distribution does.
 func confidence(c cut) float64 {
 	if c.bar == barJump {
-		return 0.999
+		return mostSure
 	}
 	tail := func(z float64) float64 { return math.Erfc(z / math.Sqrt2) }
 	bar := min(c.bar, 30) // beyond, a tail is no number
-	return 1 - 0.01*min(tail(max(c.z, bar))/tail(bar), 1)
+	return min(1-0.01*min(tail(max(c.z, bar))/tail(bar), 1), mostSure)
 }
 
 func sortByPlace(all []Change) {

@@ -59,7 +59,7 @@ func Tonight(history, now []float64, o Options) (State, Change) {
 		case len(group) >= fewestAlarm && z > barAlarm && chance < chanceAlarm:
 			return Alarm, Change{
 				Kind: Shift, At: len(history) - back, Before: before, After: after,
-				Confidence: 1 - max(chance, math.Erfc(z/math.Sqrt2)),
+				Confidence: min(1-max(chance, math.Erfc(z/math.Sqrt2)), mostSure),
 				Reason:     o.what() + o.size(before, after) + ", " + position(base, group),
 			}
 		case len(now) <= MostRepeats && z > barSuspect && back < nightsBack:

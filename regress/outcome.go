@@ -180,7 +180,7 @@ func (f *follower) changes() []Change {
 		old := all[i]
 		c := Change{
 			Kind: f.kind, At: now.at, Before: old.rate(), After: now.rate(),
-			Confidence: 1 - chance(old.failed, old.n, now.failed, now.n),
+			Confidence: min(1-chance(old.failed, old.n, now.failed, now.n), mostSure),
 			Reason:     f.reason(old, now),
 		}
 		if c.After < c.Before {

@@ -25,7 +25,7 @@ func many(t *testing.T, name string, few int) (n int, long bool) {
 // TestBars holds the bars. The long form, with all detectors and all kinds, is
 // make calibrate.
 func TestBars(t *testing.T) {
-	series, long := many(t, "MEMTRIX_CALIBRATE", 300)
+	series, long := many(t, "MEMTRIX_CALIBRATE", 150)
 	kinds := Generators()
 	detectors := Detectors()[:1]
 	if long {
@@ -95,7 +95,7 @@ func TestSuite(t *testing.T) {
 	years, long := many(t, "MEMTRIX_SUITE", 1)
 	s := Suite{Cells: 60, Meters: 6, Nights: 365, History: 60, Kinds: Generators()}
 	if !long {
-		s.Cells = 12 // a fifth of the suite
+		s.Cells, s.Nights = 12, 180 // a tenth of it
 	}
 	var quiet, real Year
 	late := map[string]int{}
