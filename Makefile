@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills cost night abba confusion fuzz fuzz-safetensors fuzz-log clean
+.PHONY: demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -72,6 +72,14 @@ fuzz-log:
 # What memtrix classify says of public reports, against their labels.
 confusion:
 	$(GO) test -count 1 -v -run TestCorpus ./diagnosis
+
+# How often regress is wrong, and its rivals: make calibrate [SERIES=2000]
+calibrate:
+	MEMTRIX_CALIBRATE=$(or $(SERIES),2000) $(GO) test -count 1 -v -timeout 1h -run TestBars ./regress/calibrate
+
+# The alarms of a whole suite in simulated years: make suite-year [YEARS=10]
+suite-year:
+	MEMTRIX_SUITE=$(or $(YEARS),10) $(GO) test -count 1 -v -timeout 1h -run TestSuite ./regress/calibrate
 
 clean:
 	rm -rf memtrix demo-results
