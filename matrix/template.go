@@ -90,7 +90,7 @@ func (f Found) workflow(b *strings.Builder) {
 		key = "file"
 		b.WriteString("  # exported with Workflow > Export (API) in ComfyUI\n")
 	} else {
-		b.WriteString("  # built-in: sd15, sdxl or image. For your own write   - file: my_workflow.json\n")
+		b.WriteString("  # built-in: sd15, sdxl, image ... (memtrix workflows list). For your own write   - file: my_workflow.json\n")
 		b.WriteString("  # (as ComfyUI saves or exports it, or a picture that carries one)\n")
 	}
 	fmt.Fprintf(b, "  - %s: %s\n", key, quoteJSON(name))

@@ -67,6 +67,10 @@ func (c *classifyCmd) Run(a *app) error {
 	for _, n := range notes {
 		fmt.Fprintln(a.stderr, "memtrix:", reports.Lines(n))
 	}
+	if files.Empty(evidence) {
+		// Without evidence the verdict is "pass", which says only that nothing was seen to fail.
+		fmt.Fprintln(a.stderr, "memtrix: there is nothing in it to look at: the verdict below rests on no evidence")
+	}
 	outcome := diagnosis.Judge(evidence)
 	write := reports.Classification
 	if c.JSON {

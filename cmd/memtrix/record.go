@@ -15,13 +15,13 @@ import (
 )
 
 type recordCmd struct {
-	PID      int           `name:"pid" help:"A process that runs already. It is never touched; the recording ends with it, or with Ctrl-C." placeholder:"PID"`
-	Interval time.Duration `help:"Time between two readings. Without it cards are read every 1ms and processes every 20ms." placeholder:"1ms"`
-	For      time.Duration `help:"With --pid: end the recording after this time." placeholder:"10s"`
-	JSON     bool          `name:"json" help:"One JSON document on standard output and nothing else there: what the command writes there goes to standard error."`
-	Plot     string        `help:"Draw the recording into this file (.png or .svg)." placeholder:"FILE" type:"path"`
-	Output   string        `short:"o" help:"Write the table or the JSON document into this file, and leave standard output to the command." placeholder:"FILE" type:"path"`
-	Command  []string      `arg:"" optional:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+	PID      int            `name:"pid" help:"A process that runs already. It is never touched; the recording ends with it, or with Ctrl-C." placeholder:"PID"`
+	Interval time.Duration  `help:"Time between two readings. Without it cards are read every 1ms and processes every 20ms." placeholder:"1ms"`
+	For      *time.Duration `help:"With --pid: end the recording after this time." placeholder:"10s"`
+	JSON     bool           `name:"json" help:"One JSON document on standard output and nothing else there: what the command writes there goes to standard error."`
+	Plot     string         `help:"Draw the recording into this file (.png or .svg)." placeholder:"FILE" type:"path"`
+	Output   string         `short:"o" help:"Write the table or the JSON document into this file, and leave standard output to the command." placeholder:"FILE" type:"path"`
+	Command  []string       `arg:"" optional:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
 func (c *recordCmd) Run(a *app) error {
@@ -29,7 +29,10 @@ func (c *recordCmd) Run(a *app) error {
 		return err
 	}
 	signals := make(chan os.Signal, 16)
-	cfg := recording.Config{Command: c.Command, PID: c.PID, Interval: c.Interval, For: c.For, Signals: signals}
+	cfg := recording.Config{Command: c.Command, PID: c.PID, Interval: c.Interval, Signals: signals}
+	if c.For != nil {
+		cfg.For = *c.For
+	}
 	if len(c.Command) > 0 {
 		// From here on they are the command's, also the second one.
 		signal.Notify(signals, recording.Signals...)
@@ -72,8 +75,11 @@ func (c *recordCmd) check() error {
 		return usage{fmt.Errorf("--pid %d is not a process number", c.PID)}
 	case c.Interval < 0 || c.Interval > 0 && c.Interval < 100*time.Microsecond:
 		return usage{fmt.Errorf("--interval %v: the shortest is 100us", c.Interval)}
-	case c.For < 0, c.For > 0 && c.PID == 0:
-		return usage{errors.New("--for goes with --pid, and is a time")}
+	case c.For != nil && c.PID == 0:
+		return usage{errors.New("--for goes with --pid; a command that is started here is recorded until it ends")}
+	case c.For != nil && *c.For <= 0:
+		// 0 is no limit in recording.Config, and would record for ever.
+		return usage{fmt.Errorf("--for %v: give a time above 0, for example 10s; without --for the recording ends with the process or with Ctrl-C", *c.For)}
 	case c.Plot != "" && plotFormat(c.Plot) == "":
 		return usage{fmt.Errorf("--plot %s: the name must end in .png or .svg", c.Plot)}
 	}
