@@ -55,6 +55,7 @@ type cli struct {
 	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`
 	Floor   floorCmd      `cmd:"" help:"The smallest free memory at which a cell passes on this card or machine."`
 	Ceiling ceilingCmd    `cmd:"" help:"The most images, frames or pixels of a workflow that pass on this card."`
+	Bisect  bisectCmd     `cmd:"" help:"The first bad one of an ordered list of candidates, in the fewest runs, and how sure that is."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
 	Changes changesCmd    `cmd:"" help:"What changed along series of trials, and is not noise: levels, drifts, new failures."`
