@@ -1,6 +1,9 @@
 package matrix
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // StandIns says which missing models are stood in for.
 type StandIns struct {
@@ -14,6 +17,24 @@ type StandIns struct {
 	// Families are what a person said of files: name in its folder to "FAMILY"
 	// or "FAMILY DTYPE".
 	Families map[string]string
+	// places are where the spec says so.
+	places map[string]pos
+}
+
+// CheckStandIns holds what standins: says of each file against a judge of families.
+// The error is of type Errors, at the places in the spec.
+func (s *Spec) CheckStandIns(judge func(family string) error) error {
+	var errs Errors
+	for name, at := range s.StandIns.places {
+		if err := judge(s.StandIns.Families[name]); err != nil {
+			errs = append(errs, SpecError{File: s.File, Line: at.line, Col: at.col, Msg: fmt.Sprintf("standins: %s: %v", shorten(name), err)})
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	errs.sort()
+	return errs
 }
 
 // standIns reads the spec's keys about stand-in models.
@@ -33,11 +54,12 @@ func (r *specReader) standIns(f field) {
 		}
 		s.Random = text == "random"
 	case "standins":
-		s.Families = map[string]string{}
+		s.Families, s.places = map[string]string{}, map[string]pos{}
 		fields, _ := r.mapping(f.value, "standins")
 		for _, one := range fields {
 			if text, ok := r.word(one.value, "standins: "+one.key); ok {
-				s.Families[strings.ReplaceAll(one.key, `\`, "/")] = text
+				name := strings.ReplaceAll(one.key, `\`, "/")
+				s.Families[name], s.places[name] = text, position(one.value)
 			}
 		}
 		s.Missing = true // why else say it

@@ -26,6 +26,9 @@ type File struct {
 	// UI is the workflow in UI format, nil where the file holds a prompt only.
 	UI []byte
 
+	// Warning is about a part that could not be read, where the file holds another.
+	Warning string
+
 	prompt map[string]json.RawMessage
 }
 
@@ -34,14 +37,18 @@ func (f File) Prompt(source string) (map[string]memtrix.GraphNode, error) {
 	return decodeGraph(source, f.prompt)
 }
 
-// ReadFile reads a workflow file of any kind.
+// ErrNoFile is returned for a folder, a pipe or a device.
+var ErrNoFile = errors.New("not a file")
+
+// ReadFile reads a workflow file of any kind. A folder, a pipe or a device is
+// refused with ErrNoFile: a run reads its workflows more than once.
 func ReadFile(path string) (File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return File{}, fmt.Errorf("read workflow: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return File{}, fmt.Errorf("%s is not a file", path)
+		return File{}, fmt.Errorf("%s is %w", path, ErrNoFile)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -86,7 +93,14 @@ func carried(source string, c embedded.Content) (File, error) {
 		}
 		top, ui, err := topLevel(fmt.Sprintf("the %s in %s", part.name, source), pyjson.Standard(part.data))
 		if err == nil {
-			return File{Kind: c.Kind, UI: ui, prompt: top}, nil
+			f := File{Kind: c.Kind, UI: ui, prompt: top}
+			switch {
+			case problem != nil:
+				f.Warning = fmt.Sprintf("%v; its %s is taken", problem, part.name)
+			case c.Damage != nil:
+				f.Warning = fmt.Sprintf("%s is %s with damage (%v); the %s in it is taken", source, c.Kind, c.Damage, part.name)
+			}
+			return f, nil
 		}
 		problem = errors.Join(problem, err)
 	}

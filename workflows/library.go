@@ -192,6 +192,8 @@ func Build(r Request) (memtrix.Workflow, error) {
 	if w.UI != nil {
 		return later(w, r)
 	}
+	_, known := FindVary(w)
+	ofFile := slices.Clone(w.Warnings[len(known):])
 	var errs []error
 	for _, v := range r.Set {
 		if w, err = Set(w, v.Path, v.Value); err != nil {
@@ -204,6 +206,7 @@ func Build(r Request) (memtrix.Workflow, error) {
 	} else {
 		w.Vary, w.Warnings = FindVary(w)
 	}
+	w.Warnings = append(w.Warnings, ofFile...)
 	return w, errors.Join(errs...)
 }
 

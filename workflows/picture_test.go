@@ -2,9 +2,11 @@ package workflows
 
 import (
 	"compress/gzip"
+	"encoding/binary"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,4 +69,31 @@ func TestPictures(t *testing.T) {
 	if pictures < 5 {
 		t.Errorf("%d pictures, want 5", pictures)
 	}
+}
+
+// Ensure that a picture whose workflow is damaged gives its prompt, and says so,
+// whatever is set.
+func TestPictureWithBadWorkflow(t *testing.T) {
+	text := func(key, value string) []byte {
+		body := append([]byte("tEXt"+key+"\x00"), value...)
+		return binary.BigEndian.AppendUint32(append(binary.BigEndian.AppendUint32(nil, uint32(len(body)-4)), body...), 0)
+	}
+	prompt := text("prompt", `{"1": {"class_type": "EmptyImage", "inputs": {"width": 8, "color": 1}}}`)
+	check := func(workflow, want string) {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "a.png")
+		data := slices.Concat([]byte("\x89PNG\r\n\x1a\n"), prompt, text("workflow", workflow))
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, err := Build(Request{File: file, Set: []Value{{Path: "1.width", Value: []byte("16")}}})
+		if err != nil || w.UI != nil || string(w.Graph["1"].Inputs["width"]) != "16" {
+			t.Fatalf("got %+v, %v", w, err)
+		}
+		if got := strings.Join(w.Warnings, "\n"); !strings.Contains(got, want) {
+			t.Errorf("warnings %q lack %q", got, want)
+		}
+	}
+	check(`{"nodes": [`, "the workflow in ")
+	check(`{"nodes": [`, "its prompt is taken")
 }

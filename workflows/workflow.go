@@ -48,6 +48,14 @@ func Decode(name, source string, data []byte) (memtrix.Workflow, error) {
 }
 
 func (f File) workflow(name, source string) (memtrix.Workflow, error) {
+	w, err := f.read(name, source)
+	if err == nil && f.Warning != "" {
+		w.Warnings = append(w.Warnings, f.Warning)
+	}
+	return w, err
+}
+
+func (f File) read(name, source string) (memtrix.Workflow, error) {
 	if f.UI != nil {
 		return decodeUI(name, source, f.UI)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -32,13 +33,20 @@ func (c *convertCmd) Run(a *app) error {
 	if err != nil {
 		return c.unreadable(a, err)
 	}
+	if file.Warning != "" {
+		fmt.Fprintln(a.stderr, reports.Lines("warning: "+file.Warning))
+	}
 	info, err := objectInfo(a.ctx, c.ObjectInfo)
 	if err != nil {
 		return err
 	}
 	defs, err := convert.ParseDefs(info)
-	if err != nil {
-		return usage{fmt.Errorf("%s: %w", c.ObjectInfo, err)}
+	switch {
+	case err == nil:
+	case isURL(c.ObjectInfo):
+		return cannot{fmt.Errorf("%s answered something else than node classes (%w): is a ComfyUI there?", c.ObjectInfo, err)}
+	default:
+		return usage{fmt.Errorf("%s: %w; it should hold a server's answer to GET /object_info", c.ObjectInfo, err)}
 	}
 	prompt, err := c.prompt(a, file, defs)
 	if err != nil {
@@ -54,10 +62,10 @@ func (c *convertCmd) Run(a *app) error {
 	return c.write(a, prompt)
 }
 
-// unreadable: a file that is not there is wrong usage; one that holds no workflow
-// was looked into and has none.
+// unreadable: a file that is not there, or a folder, is wrong usage; one that holds
+// no workflow was looked into and has none.
 func (c *convertCmd) unreadable(a *app, err error) error {
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.Is(err, workflows.ErrNoFile) {
 		return usage{err}
 	}
 	return noAnswer(a, err)
@@ -128,11 +136,15 @@ func (c *convertCmd) write(a *app, prompt map[string]memtrix.GraphNode) error {
 	return nil
 }
 
-// writeWhole never leaves half a file under the name.
+// writeWhole never leaves half a file under the name. What is there and is no plain
+// file (a link, a pipe, /dev/null) is written to, and stays what it is.
 func writeWhole(path string, data []byte) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(path, data, 0o644)
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".prompt-*")
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(0o644), f.Close())
@@ -141,6 +153,21 @@ func writeWhole(path string, data []byte) error {
 	}
 	if err != nil {
 		os.Remove(f.Name())
+		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	}
+	return nil
+}
+
+// withoutPath is the cause of an error about a file whose name says nothing to
+// anybody.
+func withoutPath(err error) error {
+	var file *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &file):
+		return file.Err
+	case errors.As(err, &link):
+		return link.Err
 	}
 	return err
 }
@@ -149,10 +176,21 @@ func writeWhole(path string, data []byte) error {
 // of custom ones and long model lists some tens.
 const maxObjectInfo = 512 << 20
 
+// hostPort is an address whose http:// was left out.
+var hostPort = regexp.MustCompile(`^[A-Za-z0-9.-]+:[0-9]+/?$`)
+
+func isURL(from string) bool {
+	scheme, _, ok := strings.Cut(from, "://")
+	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
 // objectInfo reads the node classes from a file or a server.
 func objectInfo(ctx context.Context, from string) ([]byte, error) {
-	if !strings.HasPrefix(from, "http://") && !strings.HasPrefix(from, "https://") {
+	if !isURL(from) {
 		data, err := os.ReadFile(from)
+		if err != nil && hostPort.MatchString(from) {
+			err = fmt.Errorf("%w; did you mean http://%s?", err, from)
+		}
 		if err != nil {
 			return nil, usage{fmt.Errorf("read object info: %w", err)}
 		}

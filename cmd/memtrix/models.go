@@ -110,10 +110,21 @@ func sayStandIns(a *app, s *matrix.Spec, dir string) {
 	}
 }
 
-// asFile adds what a loader node says of its file.
+// asFile adds what loader nodes say of a file; where they say different things,
+// nothing is known.
 func asFile(w memtrix.Workflow, f workflows.ModelFile) standin.File {
-	var kind string
-	if json.Unmarshal(w.Graph[f.Node].Inputs["type"], &kind) != nil {
+	kinds := map[string]bool{}
+	kind := ""
+	for _, n := range w.Graph {
+		var name, said string
+		if n.ClassType != f.Class || json.Unmarshal(n.Inputs[f.Input], &name) != nil || strings.ReplaceAll(name, `\`, "/") != f.Name {
+			continue
+		}
+		if json.Unmarshal(n.Inputs["type"], &said) == nil {
+			kinds[said], kind = true, said
+		}
+	}
+	if len(kinds) > 1 {
 		kind = ""
 	}
 	return standin.File{Folder: f.Folder, Name: f.Name, Class: f.Class, Input: f.Input, Type: kind}
@@ -175,6 +186,9 @@ func addStandIn(a *app, p plannedStandIn, plan standin.Plan) error {
 	}
 	err := writeStandIn(a, p.path, plan)
 	if errors.Is(err, fs.ErrExist) {
+		if _, err := os.Stat(p.path); err != nil {
+			return usage{fmt.Errorf("no %s here, and a stand-in cannot take its place: %w (a link that leads nowhere? remove it)", p.file.Name, err)}
+		}
 		return nil
 	}
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"memtrix/results"
 	"memtrix/versions"
 	"memtrix/workflows"
+	"memtrix/workflows/standin"
 )
 
 // specFlags say what is to be run: a spec, or one ComfyUI and one workflow.
@@ -56,7 +57,11 @@ func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 		if err != nil {
 			return nil, usage{fmt.Errorf("read spec: %w", err)}
 		}
-		return matrix.Parse(f.Spec, data)
+		spec, err := matrix.Parse(f.Spec, data)
+		if err != nil {
+			return nil, err
+		}
+		return spec, spec.CheckStandIns(standin.CheckMapped)
 	case f.ComfyUI == "" && f.Version == "" && f.URL == "":
 		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR, --version VERSION or --url URL, and --workflow FILE")}
 	case f.ComfyUI != "" && f.Version != "":

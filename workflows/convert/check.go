@@ -127,13 +127,13 @@ func (c *checker) choice(s *spec, name string, v any) {
 	upload := slices.ContainsFunc([]string{"image_upload", "video_upload", "audio_upload", "file_upload", "animated_image_upload"}, s.is)
 	switch {
 	case upload:
-		c.add(name, "missing-file", false, "the server has no input file %q", value)
+		c.add(name, "missing-file", false, "the server has no input file %q", short(value))
 	case len(s.values) == 0 && value == "":
 		c.add(name, "not-in-list", false, "nothing is chosen, and the server has nothing to choose from")
 	case isModelName(value):
-		c.add(name, "missing-model", false, "the server has no model %q there%s", value, alike3(s.values, value))
+		c.add(name, "missing-model", false, "the server has no model %q there%s", short(value), alike3(s.values, value))
 	default:
-		c.add(name, "not-in-list", false, "%q is none of the %d values that it takes%s", value, len(s.values), alike3(s.values, value))
+		c.add(name, "not-in-list", false, "%q is none of the %d values that it takes%s", short(value), len(s.values), alike3(s.values, value))
 	}
 }
 
@@ -197,7 +197,7 @@ func (c *checker) dynamic(s *spec, name string, v any, depth int) {
 			return
 		}
 	}
-	c.add(name, "not-in-list", false, "%q is none of the %d values that it takes%s", asText(v), len(keys), alike3(keys, asText(v)))
+	c.add(name, "not-in-list", false, "%q is none of the %d values that it takes%s", short(asText(v)), len(keys), alike3(keys, asText(v)))
 }
 
 // number checks as execution.py does: what Python's int and float read is good.
@@ -213,11 +213,11 @@ func (c *checker) number(s *spec, name string, v any) {
 	case string:
 		var err error
 		if f, err = strconv.ParseFloat(strings.TrimSpace(v), 64); err != nil {
-			c.add(name, "wrong-type", false, "%q is no number (%s)", v, s.typ)
+			c.add(name, "wrong-type", false, "%q is no number (%s)", short(v), s.typ)
 			return
 		}
 	default:
-		c.add(name, "wrong-type", false, "%s is no number (%s)", Canonical(v), s.typ)
+		c.add(name, "wrong-type", false, "%s is no number (%s)", short(string(Canonical(v))), s.typ)
 		return
 	}
 	low, hasLow := s.opts["min"].(float64)
@@ -228,6 +228,15 @@ func (c *checker) number(s *spec, name string, v any) {
 	} else if hasHigh && f == high && f >= 1<<53 && overflows(c.node.Inputs[name], s.raw["max"]) {
 		c.add(name, "out-of-range", false, "%s is above %s: a browser rounds such numbers, and this one up", c.node.Inputs[name], s.raw["max"])
 	}
+}
+
+// short keeps a value readable in a message.
+func short(value string) string {
+	const most = 200 // characters; longer than names of files
+	if runes := []rune(value); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return value
 }
 
 // overflows compares two whole numbers above 2^53 by their digits.

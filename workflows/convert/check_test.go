@@ -62,3 +62,20 @@ func TestCheck(t *testing.T) {
 		`wrong-type: node 1 (Numbers): input "cfg": [1,2,3] is no number (FLOAT)`,
 		`not-in-list: node 1 (Numbers): input "mode": "huge" is none of the 1 values that it takes; of 1, the most alike: small`)
 }
+
+// Ensure that a message stays one that a person can read.
+func TestCheckShort(t *testing.T) {
+	defs := testDefs(t)
+	long := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+	p := mustPrompt(t, `{"1": {"class_type": "EmptyImage", "inputs": {"width": `+long+`, "height": "`+strings.Repeat("9x", 5000)+`", "batch_size": 1, "color": 1}},
+		"2": {"class_type": "CheckpointLoaderSimple", "inputs": {"ckpt_name": "`+strings.Repeat("x", 5000)+`.safetensors"}}}`)
+	found := Check(p, defs, nil)
+	if len(found) != 3 || found[2].Kind != "missing-model" {
+		t.Errorf("got %d findings: %.300v", len(found), found)
+	}
+	for _, f := range found {
+		if n := len(f.String()); n > 400 {
+			t.Errorf("%d bytes: %.100s ...", n, f)
+		}
+	}
+}

@@ -29,6 +29,8 @@ type Content struct {
 	// Workflow is in UI format and Prompt in API format; nil where the file has
 	// none. They are JSON but for NaN and Infinity, which Python writes.
 	Workflow, Prompt []byte
+	// Damage is why a part of the file could not be read, nil where all could.
+	Damage error
 }
 
 // ErrUnknown is returned for a file that is of no kind that is read here.
@@ -120,7 +122,7 @@ func Read(r io.ReaderAt, size int64) (Content, error) {
 			return Content{Kind: k.kind}, &NoneError{k.kind, err}
 		}
 		// What was read before the damage is good.
-		s.found.Kind = k.kind
+		s.found.Kind, s.found.Damage = k.kind, err
 		return s.found, nil
 	}
 	return Content{}, ErrUnknown

@@ -336,3 +336,15 @@ func TestRealFiles(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a chunk that cannot be unpacked is told and hides no other.
+func TestDamagedChunk(t *testing.T) {
+	bad := chunk("zTXt", []byte("workflow\x00\x00no zlib"))
+	got, err := read(png(bad, chunk("tEXt", []byte(`prompt`+"\x00"+`{"1": {}}`))))
+	if err != nil || string(got.Prompt) != `{"1": {}}` || got.Workflow != nil || got.Damage == nil || !strings.Contains(got.Damage.Error(), "workflow") {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := read(png(bad)); err == nil || !strings.Contains(err.Error(), "zlib") {
+		t.Errorf("got %v", err)
+	}
+}

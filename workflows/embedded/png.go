@@ -4,37 +4,41 @@ import (
 	"bytes"
 	"compress/zlib"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 )
 
 // readPNG reads tEXt, zTXt and iTXt chunks (PNG specification, 11.3.3), and
 // comf, in which ComfyUI's animated PNGs keep the same after the picture.
+//
+// A chunk that cannot be read is told, and does not hide the others.
 func readPNG(s *source) error {
+	var bad error
 	for at := int64(8); at < s.size; {
 		if err := s.part(); err != nil {
 			return err
 		}
 		head, err := s.at(at, 8)
 		if err != nil {
-			return err
+			return errors.Join(bad, err)
 		}
 		n := int64(binary.BigEndian.Uint32(head))
 		switch kind := string(head[4:]); kind {
 		case "tEXt", "zTXt", "iTXt", "comf":
 			data, err := s.at(at+8, n)
 			if err != nil {
-				return err
+				return errors.Join(bad, err)
 			}
-			if err := s.takeChunk(kind, data); err != nil {
-				return err
+			if err := s.takeChunk(kind, data); err != nil && bad == nil {
+				bad = err
 			}
 		case "IEND":
-			return nil
+			return bad
 		}
 		at += 12 + n
 	}
-	return nil
+	return bad
 }
 
 func (s *source) takeChunk(kind string, data []byte) error {
