@@ -58,11 +58,28 @@ func Find(w memtrix.Workflow, path string) (memtrix.Input, error) {
 		return fail("%q is no input; write node.input, for example \"5.steps\" or \"KSampler.steps\"", path)
 	}
 	node, _, _ := strings.Cut(path, ".")
+	if inside := meant(w.Graph, node); len(inside) > 0 {
+		return fail("%s: a server knows no node %q, which is the name of a subgraph or a title; name the node that is meant by its id: %s",
+			path, node, strings.Join(shorten(inside), ", "))
+	}
 	var all []string
 	for _, id := range sortedIDs(w.Graph) {
 		all = append(all, label(id, w.Graph[id]))
 	}
 	return fail("%s: there is no node %q in the workflow; it has %s", path, node, strings.Join(shorten(all), ", "))
+}
+
+// meant are the nodes that a person may mean by the id of a subgraph, whose nodes are
+// what is sent, or by a title.
+func meant(graph map[string]memtrix.GraphNode, name string) []string {
+	var nodes []string
+	for _, id := range sortedIDs(graph) {
+		n := graph[id]
+		if strings.HasPrefix(id, name+":") || n.Meta != nil && strings.EqualFold(n.Meta.Title, name) {
+			nodes = append(nodes, label(id, n))
+		}
+	}
+	return nodes
 }
 
 // nodesCalled are the ids of the nodes that a name means: the node of that id,

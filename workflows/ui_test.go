@@ -109,3 +109,22 @@ func TestNeededOfUI(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that the id of a subgraph, or a title, leads to the ids of the nodes.
+func TestSetNamesNodesInSubgraphs(t *testing.T) {
+	check := func(path string, want ...string) {
+		t.Helper()
+		_, err := Build(Request{File: "convert/testdata/traps/subgraph_nested.ui.json", Set: []Value{{Path: path, Value: []byte(`1`)}}})
+		if err == nil {
+			t.Fatalf("%s is taken", path)
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v\ndoes not say %q", path, err, w)
+			}
+		}
+	}
+	check("4.text", "name of a subgraph or a title", "4:201:101 (CLIPTextEncode)", "4:202 (VAEDecode)")
+	check("4:201.steps", "4:201:102 (KSampler)")
+	check("77.steps", `there is no node "77" in the workflow; it has 1 (`)
+}
