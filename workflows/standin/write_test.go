@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -125,6 +126,10 @@ func TestWriteNeverOverwrites(t *testing.T) {
 	}
 	if err := Write(ctx, filepath.Join(path, "x"), plan); err == nil {
 		t.Error("no error below a file")
+	}
+	err := Write(ctx, filepath.Join(dir, strings.Repeat("x", 300)), plan)
+	if err == nil || strings.Contains(err.Error(), ".memtrix-standin") {
+		t.Errorf("got %v, want an error without a name of ours", err)
 	}
 	// Two at a time: one wins, and nothing else is left in the folder.
 	var wg sync.WaitGroup
