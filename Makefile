@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log clean
+.PHONY: calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -68,6 +68,11 @@ fuzz-safetensors:
 fuzz-log:
 	$(GO) test -run xxx -fuzz '^FuzzJudge$$' -fuzztime $(FUZZTIME) ./diagnosis
 	$(GO) test -run xxx -fuzz '^FuzzFiles$$' -fuzztime $(FUZZTIME) ./diagnosis/files
+
+# How many runs a bisection takes and how often it is right, on programs made by
+# chance, beside plain bisection with repeats: make calibrate-bisect [SEARCHES=1000] [ROW=TEXT]
+calibrate-bisect:
+	MEMTRIX_SEARCHES=$(or $(SEARCHES),1000) MEMTRIX_ROW="$(ROW)" $(GO) test -count 1 -timeout 4h -v -run TestCalibration ./bisect
 
 # What memtrix classify says of public reports, against their labels.
 confusion:

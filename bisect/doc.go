@@ -27,6 +27,6 @@
 //
 // Sources: M. Horstein, Sequential transmission using noiseless feedback, IEEE Trans.
 // Inf. Theory 9 (1963); M. Burnashev and K. Zigangirov, An interval estimation problem
-// for controlled observations (1974); E. Raftery, Bayesian model selection in social
+// for controlled observations (1974); A. Raftery, Bayesian model selection in social
 // research (1995) for the Schwarz approximation of Bayes factors.
 package bisect

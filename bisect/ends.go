@@ -155,7 +155,7 @@ func (s *Search) judgeValues(good, bad []float64) ends {
 	case n < 2:
 	case spread == 0 && mean(good) != mean(bad):
 		e.enough = true
-	case n == 2 && spread > 0 && bayesFactor(good, bad) > 12:
+	case n == 2 && spread > 0 && bayesFactor(good, bad) > 4:
 		e.enough = true
 	case n < 3:
 	case spread == 0:
@@ -171,7 +171,7 @@ func (s *Search) judgeValues(good, bad []float64) ends {
 
 // differs weighs "two levels" against "one", or goes by ranks where outliers or modes
 // make the standard deviation large.
-func differs(a, b []float64) bool { return bayesFactor(a, b) > 6 || rankP(a, b) < 0.004 }
+func differs(a, b []float64) bool { return bayesFactor(a, b) > 3 || rankP(a, b) < 0.004 }
 
 // confirmed reports whether the values on either side of an interval differ beyond
 // doubt: the search begins with ends that probably differ, and must not end with a

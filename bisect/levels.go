@@ -23,8 +23,8 @@ const (
 	shiftSD    = 3.0
 	sdRuns     = 0.5 // the noise is known beforehand as by half a run,
 	sdBefore   = 0.25
-	oddBefore  = 0.5 // outliers: Beta(0.5, 30)
-	evenBefore = 30.0
+	oddBefore  = 0.5 // outliers: Beta(0.5, 60)
+	evenBefore = 60.0
 	// Of each Gibbs sampler.
 	burnIn  = 60
 	samples = 260

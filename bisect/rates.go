@@ -61,14 +61,22 @@ var learntRates = learnt()
 // tally is how the runs of one candidate ended.
 type tally struct{ fails, passes float64 }
 
+// rateLogs are the logarithms of a rate of failing and of passing.
+type rateLogs struct{ fail, pass float64 }
+
+func logsOf(rate float64) rateLogs { return rateLogs{math.Log(rate), math.Log1p(-rate)} }
+
 // chance is the logarithm of the probability of a tally at a rate of failing.
-func (t tally) chance(rate float64) float64 {
+func (t tally) chance(rate float64) float64 { return t.chanceBy(logsOf(rate)) }
+
+// chanceBy is chance where the logarithms are known: they take the time.
+func (t tally) chanceBy(rate rateLogs) float64 {
 	var l float64
 	if t.fails > 0 {
-		l += t.fails * math.Log(rate) // -Inf at 0: impossible
+		l += t.fails * rate.fail // -Inf at 0: impossible
 	}
 	if t.passes > 0 {
-		l += t.passes * math.Log1p(-rate)
+		l += t.passes * rate.pass
 	}
 	return l
 }
@@ -131,15 +139,16 @@ func ratesBelief(lo, hi int, prior []float64, pairs []pair, runs []Run) *belief 
 // segmentLogs is the log likelihood of each segment at given rates.
 func segmentLogs(t []tally, q pair) []float64 {
 	out := make([]float64, len(t)+1)
+	good, bad := logsOf(q.good), logsOf(q.bad)
 	var l float64
 	for j := range t { // the good side grows
 		out[j] = l
-		l += t[j].chance(q.good)
+		l += t[j].chanceBy(good)
 	}
 	out[len(t)] = l
 	l = 0
 	for j := len(t) - 1; j >= 0; j-- {
-		l += t[j].chance(q.bad)
+		l += t[j].chanceBy(bad)
 		out[j] += l
 	}
 	return out

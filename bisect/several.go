@@ -120,51 +120,61 @@ func (s *Search) between() []int {
 }
 
 const (
-	// Runs of one candidate at a level of its own before it is believed.
+	// Runs at a level that neither end showed before it is believed.
 	levelRuns = 3
 	// By how much, in natural logarithms, a level of its own must explain them better.
 	levelBetter = 7.0
+	// Values within so many standard deviations of each other are at one level.
+	levelWidth = 4.0
 )
 
-// thirdLevel looks for a candidate whose values are neither those of the good nor those
-// of the bad side.
+// thirdLevel looks for a level between the ends that no run of an end was near to: a
+// second mode would have shown there, too.
 func (s *Search) thirdLevel() []int {
 	f, v := s.fit, s.fit.values
-	for j, i := range f.segments.at {
-		if i == s.lo || i == s.hi {
+	var sds []float64
+	for _, n := range f.states {
+		sds = append(sds, n.sd)
+	}
+	width := levelWidth * middle(sds)
+	for t, m := range v.y {
+		var y []float64
+		ends := false
+		for u, x := range v.y {
+			i := f.segments.at[v.segment[u]]
+			if math.Abs(x-m) > width {
+				continue
+			}
+			ends = ends || i == s.lo || i == s.hi
+			y = append(y, x)
+		}
+		if ends || len(y) < levelRuns {
 			continue
 		}
-		var y []float64
-		for t := range v.y {
-			if v.segment[t] == j {
-				y = append(y, v.y[t])
-			}
-		}
-		if len(y) >= levelRuns && ownLevel(f.states, y) > levelBetter {
-			return []int{s.lo, i, s.hi}
+		if ownLevel(f.states, y) > levelBetter {
+			return []int{s.lo, f.segments.at[v.segment[t]], s.hi}
 		}
 	}
 	return nil
 }
 
-// ownLevel is by how much one level more explains values better than the better one of
-// the two sides, its price (Schwarz) taken off.
+// ownLevel is by how much one level more explains values better than outliers and the
+// first modes of the sides, its price (Schwarz) taken off.
 func ownLevel(states []noise, y []float64) float64 {
-	var good, bad, own float64
+	var sides, own float64
 	m := middle(y)
 	for _, v := range y {
 		var g, b, o float64
 		for _, n := range states {
-			g += n.density(v, 0)
-			b += n.density(v, 1)
-			// The noise of the sides around a level of its own, either mode.
-			o += (1-n.odd)*normal(v-m, n.sd) + n.odd*outlier(v)
+			odd := n.odd * outlier(v)
+			g += (1-n.odd)*normal(v-n.level[0], n.sd) + odd
+			b += (1-n.odd)*normal(v-n.level[1], n.sd) + odd
+			o += (1-n.odd)*normal(v-m, n.sd) + odd
 		}
-		good += math.Log(g)
-		bad += math.Log(b)
+		sides += math.Log(max(g, b))
 		own += math.Log(o)
 	}
-	return own - max(good, bad) - 0.5*math.Log(float64(len(y))) - 2
+	return own - sides - 0.5*math.Log(float64(len(y))) - 2
 }
 
 // backAndForth weighs three changes (bad, good again, bad) against one, and gives the

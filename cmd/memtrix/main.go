@@ -15,6 +15,7 @@
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix classify --log FILE                    which memory ran out, where, and what to do
 //	memtrix changes --csv FILE                     what changed along series of trials, and is not noise
+//	memtrix bisect --candidates FILE --command CMD the first bad one of an ordered list, in few runs
 //	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
@@ -61,6 +62,7 @@ type cli struct {
 	Changes changesCmd    `cmd:"" help:"What changed along series of trials, and is not noise: levels, drifts, new failures."`
 	Class   classifyCmd   `cmd:"" name:"classify" help:"Say from a log, or one line of it, which memory ran out, where, who held it, and what to do."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
+	Which   versionCmd    `cmd:"" name:"version" help:"Which memtrix this is, for a bug report."`
 	Flows   workflowsCmd  `cmd:"" name:"workflows" help:"The built-in workflows."`
 	Convert convertCmd    `cmd:"" help:"Turn a workflow file (JSON, PNG, WebP, MP4 ...) into the prompt that ComfyUI's front end would send."`
 	Standin standinCmd    `cmd:"" help:"Stand-in models: the real shapes without the real weights."`
