@@ -87,7 +87,11 @@ func mean(x []float64) float64 {
 }
 
 func title(c memtrix.PlannedCell, repeat int) string {
-	s := fmt.Sprintf("%s  %s  %s", c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Settings)
+	version := c.Cell.Version.Name
+	if c.Cell.Version.Target == memtrix.TargetSim {
+		version += " (simulated)"
+	}
+	s := fmt.Sprintf("%s  %s  %s", version, c.Cell.Workflow.Name, c.Cell.Settings)
 	if h := c.Cell.Hardware.Name; h != "" && h != "as-is" {
 		s += "  " + h
 	}

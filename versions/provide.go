@@ -109,6 +109,9 @@ func (p *Provider) Get(ctx context.Context, r Request) (memtrix.Version, error) 
 		v, err := Resolve(ctx, r.Name, r.Path, r.Python)
 		if err == nil {
 			p.warnOfMissing(v)
+			if text := LacksTorch(v); text != "" {
+				p.warn(text)
+			}
 		}
 		return v, err
 	}
@@ -394,6 +397,15 @@ func (p *Provider) warnOfMissing(v memtrix.Version) {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	p.warn(fmt.Sprintf("%s runs without files that its commit has: %s. 'git checkout -- FILE' in %s brings them back", v.Name, shown, v.Dir))
+}
+
+// LacksTorch says that the Python of a version cannot run it, as far as its list of
+// packages tells; "" where it can, or there is no list.
+func LacksTorch(v memtrix.Version) string {
+	if _, ok := v.Packages["torch"]; ok || len(v.Packages) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s will not start: %s has no torch. Name the Python that you start ComfyUI with (--python, or python: in a spec)", v.Name, v.Python)
 }
 
 // warn warns of one thing once.

@@ -50,6 +50,10 @@ func (c *initCmd) Run(a *app) error {
 	if err := f.Close(); err != nil {
 		return cannot{fmt.Errorf("write spec: %w", err)}
 	}
+	if text := versions.LacksTorch(v); text != "" {
+		fmt.Fprintln(a.stderr, "warning:", text)
+	}
+	fmt.Fprintf(a.stderr, "Python: %s\n", v.Python)
 	fmt.Fprintf(a.stdout, "wrote %s for ComfyUI %s in %s\nnext: memtrix plan %s, then memtrix run %s\n", c.Output, v.Release, v.Dir, c.Output, c.Output)
 	return nil
 }

@@ -62,7 +62,7 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 	trials := 0
 	var b strings.Builder
 	for i, c := range plan.Cells {
-		fmt.Fprintf(&b, "%3d  %s  %s  %s\n", i+1, c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Settings)
+		fmt.Fprintf(&b, "%3d  %s  %s  %s\n", i+1, versionWords(c.Cell.Version), c.Cell.Workflow.Name, c.Cell.Settings)
 		switch c.Status {
 		case memtrix.StatusRun:
 			trials += max(c.Repeats, 1)
@@ -97,4 +97,12 @@ func packText(packs []memtrix.Pack) string {
 		names = append(names, p.Short())
 	}
 	return strings.Join(names, ", ")
+}
+
+// versionWords names a version, and marks one that is no measurement.
+func versionWords(v memtrix.Version) string {
+	if v.Target == memtrix.TargetSim {
+		return v.Name + " (simulated)"
+	}
+	return v.Name
 }
