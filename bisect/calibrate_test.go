@@ -128,8 +128,8 @@ func (r row) slow() bool {
 
 // score is what many searches came to.
 type score struct {
-	searches, right, short, failed, several int
-	runs, sure, squares                     float64
+	searches, right, failed, several int
+	runs, sure, squares              float64
 }
 
 func (s score) mean() float64  { return s.runs / float64(s.searches) }

@@ -123,7 +123,7 @@ const (
 	// Runs at a level that neither end showed before it is believed.
 	levelRuns = 3
 	// By how much, in natural logarithms, a level of its own must explain them better.
-	levelBetter = 7.0
+	levelBetter = 11.0
 	// Values within so many standard deviations of each other are at one level.
 	levelWidth = 4.0
 )
