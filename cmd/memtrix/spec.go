@@ -64,14 +64,14 @@ func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 		return spec, spec.CheckStandIns(standin.CheckMapped)
 	case f.ComfyUI == "" && f.Version == "" && f.URL == "":
 		return nil, usage{errors.New("nothing to run: give a spec ('memtrix init' writes one), or --comfyui DIR, --version VERSION or --url URL, and --workflow FILE")}
-	case f.ComfyUI != "" && !exists(filepath.Join(f.ComfyUI, "main.py")):
-		return nil, usage{fmt.Errorf("--comfyui %s: there is no ComfyUI (no main.py)", f.ComfyUI)}
 	case f.ComfyUI != "" && f.Version != "":
 		return nil, usage{errors.New("give --comfyui or --version, not both")}
 	case f.URL != "" && (f.ComfyUI != "" || f.Version != ""):
 		return nil, usage{errors.New("give --url or --comfyui or --version, not both")}
 	case f.PID != 0 && f.URL == "":
 		return nil, usage{errors.New("--pid goes with --url")}
+	case f.ComfyUI != "" && !exists(filepath.Join(f.ComfyUI, "main.py")):
+		return nil, usage{fmt.Errorf("--comfyui %s: there is no ComfyUI (no main.py)", f.ComfyUI)}
 	}
 	workflow := f.Workflow
 	if workflow == "" {
