@@ -255,6 +255,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"1": {"class_type": "A", "inputs": {"seed": ["2", 0]}}, "2": {"class_type": "PrimitiveInt", "inputs": {"value": 3}}}`))
+	f.Add([]byte(`{"nodes": [{"id": 1, "type": ""}], "links": []}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w, err := Decode("fuzz", "fuzz.json", data)
 		if err != nil {
@@ -264,6 +265,9 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("no end in a graph without circles: %s", data)
 		}
 		Needed(w)
+		if len(w.UI) > 0 {
+			return // no prompt yet: a server makes one of it
+		}
 		sent, err := json.Marshal(Vary(w, 3))
 		if err != nil {
 			t.Fatalf("cannot be sent: %v", err)
