@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"memtrix"
+	"memtrix/versions/child"
 )
 
 // Marks before names in Version.Dirty: of tracked files that are gone, and of
@@ -39,8 +39,8 @@ func Missing(v memtrix.Version) []string {
 // commitOf identifies the tree by its git commit, or by a hash of its Python
 // files where it is no git checkout of its own or git cannot be asked.
 func commitOf(ctx context.Context, dir string) (commit string, dirty []string, err error) {
-	if isTopLevel(ctx, dir) {
-		if head, err := git(ctx, dir, "rev-parse", "HEAD"); err == nil {
+	if child.IsGitTop(ctx, dir) {
+		if head, err := child.Git(ctx, dir, "rev-parse", "HEAD"); err == nil {
 			dirty, err := dirtyFiles(ctx, dir)
 			return strings.TrimSpace(head), dirty, err
 		}
@@ -53,19 +53,8 @@ func commitOf(ctx context.Context, dir string) (commit string, dirty []string, e
 	return "tree:" + sum, nil, nil
 }
 
-// isTopLevel is false for a tree that merely lies inside somebody's repository.
-func isTopLevel(ctx context.Context, dir string) bool {
-	out, err := git(ctx, dir, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return false
-	}
-	top, err1 := filepath.EvalSymlinks(strings.TrimSpace(out))
-	here, err2 := filepath.EvalSymlinks(dir)
-	return err1 == nil && err2 == nil && top == here
-}
-
 func dirtyFiles(ctx context.Context, dir string) ([]string, error) {
-	out, err := git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
+	out, err := child.Git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=no", "--no-renames")
 	if err != nil {
 		return nil, fmt.Errorf("what differs from the commit: %w", err)
 	}
@@ -86,38 +75,6 @@ func parseStatus(out string) []string {
 		files = append(files, name)
 	}
 	return files
-}
-
-// git runs a reading git command that takes no locks, whoever owns the tree and
-// whatever GIT_ variables are set around us.
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	full := append([]string{"--no-optional-locks", "-c", "safe.directory=*", "-C", dir}, args...)
-	cmd := exec.CommandContext(ctx, "git", full...)
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "GIT_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s in %s: %w", args[0], dir, withStderr(err))
-	}
-	return string(out), nil
-}
-
-func withStderr(err error) error {
-	if exit, ok := err.(*exec.ExitError); ok && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(lastBytes(string(exit.Stderr), 300)))
-	}
-	return err
-}
-
-func lastBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return "..." + s[len(s)-n:]
 }
 
 // notSource are folders that say nothing about which ComfyUI a tree is.

@@ -14,6 +14,7 @@ import (
 
 	"memtrix"
 	"memtrix/versions/cache"
+	"memtrix/versions/child"
 	"memtrix/versions/pyenv"
 	"memtrix/versions/source"
 )
@@ -238,7 +239,7 @@ func (p *Provider) ownTree(ctx context.Context, r Request, v memtrix.Version) (m
 	if r.Packages != AsOfDate {
 		return v, time.Time{}, nil
 	}
-	out, err := git(ctx, dir, "log", "-1", "--format=%ct", "HEAD")
+	out, err := child.Git(ctx, dir, "log", "-1", "--format=%ct", "HEAD")
 	if err != nil || strings.HasPrefix(v.Commit, "tree:") {
 		return v, time.Time{}, fmt.Errorf("packages: as-of-date needs the date of a commit, and %s is no git checkout", dir)
 	}

@@ -156,3 +156,10 @@ func notPython(python string, err error, said string) error {
 	}
 	return fmt.Errorf("%s: %w", msg, err)
 }
+
+func lastBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "..." + s[len(s)-n:]
+}

@@ -8,12 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"memtrix"
+	"memtrix/versions/child"
 )
 
 // Identify tells what a pack on this machine is: its git commit where it is a
@@ -50,24 +50,23 @@ func Identify(ctx context.Context, place Place) (memtrix.Pack, error) {
 // checkout asks git, where the folder is a checkout of its own: for its commit,
 // where it comes from, and its files.
 func checkout(ctx context.Context, p *memtrix.Pack, dir string) ([]string, bool) {
-	top, err := git(ctx, dir, "rev-parse", "--show-toplevel")
-	if err != nil || !samePlace(strings.TrimSpace(top), dir) {
+	if !child.IsGitTop(ctx, dir) {
 		return nil, false
 	}
-	head, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
+	head, err := child.Git(ctx, dir, "rev-parse", "--verify", "--quiet", "HEAD")
 	if err != nil {
 		return nil, false
 	}
 	p.Commit = strings.TrimSpace(head)
-	if status, err := git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"); err == nil {
+	if status, err := child.Git(ctx, dir, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"); err == nil {
 		p.Dirty = slices.ContainsFunc(strings.Split(status, "\x00"), func(entry string) bool {
 			return len(entry) > 3 && counts(entry[3:])
 		})
 	}
-	if url, err := git(ctx, dir, "config", "--get", "remote.origin.url"); err == nil {
+	if url, err := child.Git(ctx, dir, "config", "--get", "remote.origin.url"); err == nil {
 		p.Source = withoutSecret(strings.TrimSpace(url))
 	}
-	out, err := git(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	out, err := child.Git(ctx, dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, false
 	}
@@ -94,25 +93,6 @@ func withoutSecret(url string) string {
 		host = host[i+1:]
 	}
 	return scheme + "://" + host + "/" + path
-}
-
-func samePlace(a, b string) bool {
-	x, err1 := filepath.EvalSymlinks(a)
-	y, err2 := filepath.EvalSymlinks(b)
-	return err1 == nil && err2 == nil && x == y
-}
-
-// git runs a reading git command that takes no locks, whoever owns the folder.
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", dir}, args...)...)
-	for _, kv := range os.Environ() {
-		if !strings.HasPrefix(kv, "GIT_") {
-			cmd.Env = append(cmd.Env, kv)
-		}
-	}
-	cmd.Env = append(cmd.Env, "LC_ALL=C")
-	out, err := cmd.Output()
-	return string(out), err
 }
 
 // walk lists the files of a folder with slashes, sorted.
