@@ -104,4 +104,7 @@ type PlannedCell struct {
 	Expect OutcomeKind
 	// Control marks the frozen cell that shows when the machine itself moved.
 	Control bool
+	// Confirm marks a cell whose repeats beyond the stored ones are run only to see
+	// whether a change is one.
+	Confirm bool
 }

@@ -52,6 +52,10 @@ type Trial struct {
 	// Marked is set when a person wants them whole.
 	Keep   Keep
 	Marked bool
+	// Control is set for the frozen cell of its spec, Confirms for a repeat that was run
+	// only to see whether a change is one.
+	Control  bool
+	Confirms bool
 	// Warnings: e.g. a warm-up that failed, a meter that went away.
 	Warnings []string
 }

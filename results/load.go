@@ -83,7 +83,7 @@ func (r *reader) each(query, order string, scan func(*sql.Rows) error) error {
 const trialQuery = `SELECT t.id, t.session, t.repeat, t.simulated, t.started, t.seconds, t.own_seconds,
 	t.argv, t.dir, t.expect, t.outcome, t.memory, t.how, t.phase, t.node_id, t.node_display, t.node_class, t.node_title,
 	t.requested_bytes, t.free_bytes, t.hidden_retries, t.message, t.evidence, t.advice,
-	t.exit_asked, t.exit_status, t.exit_signal, t.exit_by_signal, t.warnings, t.shared, t.exit_unknown, t.findings,
+	t.exit_asked, t.exit_status, t.exit_signal, t.exit_by_signal, t.warnings, t.shared, t.exit_unknown, t.findings, t.control, t.confirms,
 	c.settings, c.hardware, c.vram, c.ram, c.swap, c.probe,
 	v.name, v.target, v.dir, v.python, v.release, v."commit", v.dirty, v.packages, v.attached, v.packs,
 	t.workflow,
@@ -117,7 +117,7 @@ func scanTrial(row scanner, workflow *int64) (*memtrix.Trial, error) {
 	err := row.Scan(&t.ID, &t.Session, &t.Repeat, &t.Simulated, &started, &t.Seconds, &t.OwnSeconds,
 		fromJSON(&t.Argv), &t.Dir, &t.Expect, &o.Kind, &memory, &how, &phase, &node[0], &node[1], &node[2], &node[3],
 		&o.Requested, &o.Free, &o.HiddenRetries, &o.Message, fromJSON(&o.Evidence), fromJSON(&o.Advice),
-		&t.Exit.Asked, &t.Exit.Status, &t.Exit.Signal, &t.Exit.BySignal, fromJSON(&t.Warnings), &t.Shared, &t.Exit.Unknown, fromJSON(&more),
+		&t.Exit.Asked, &t.Exit.Status, &t.Exit.Signal, &t.Exit.BySignal, fromJSON(&t.Warnings), &t.Shared, &t.Exit.Unknown, fromJSON(&more), &t.Control, &t.Confirms,
 		fromJSON(&t.Cell.Settings), &t.Cell.Hardware.Name, &t.Cell.Hardware.VRAM, &t.Cell.Hardware.RAM, &t.Cell.Hardware.Swap, &t.Cell.Probe,
 		&v.Name, &v.Target, &v.Dir, &v.Python, &v.Release, &v.Commit, fromJSON(&v.Dirty), fromJSON(&v.Packages), fromJSON(&v.Attached), fromJSON(&v.Packs),
 		workflow, fromJSON(&t.Environment))

@@ -60,6 +60,7 @@ func (db *DB) saveTrial(ctx context.Context, tx *sql.Tx, t *memtrix.Trial) (int6
 	id := w.trial(t, version, workflow, environment)
 	w.prompts(id, t.Prompts)
 	w.spans(id, t.Spans)
+	w.peaks(id, t)
 	w.imports(id, t.Imports)
 	w.keep(id, t.Keep, t.Marked)
 	w.readings(id, t.Readings)
@@ -176,7 +177,7 @@ func (w *writer) cell(c memtrix.Cell) {
 const trialColumns = `session, cell, version, workflow, environment, repeat, simulated, started, seconds, own_seconds,
 	argv, dir, expect, outcome, memory, how, phase, node_id, node_display, node_class, node_title,
 	requested_bytes, free_bytes, hidden_retries, message, evidence, advice,
-	exit_asked, exit_status, exit_signal, exit_by_signal, warnings, shared, exit_unknown, findings`
+	exit_asked, exit_status, exit_signal, exit_by_signal, warnings, shared, exit_unknown, findings, control, confirms`
 
 func (w *writer) trial(t *memtrix.Trial, version, workflow int64, environment sql.NullString) (id int64) {
 	o := t.Outcome
@@ -184,7 +185,7 @@ func (w *writer) trial(t *memtrix.Trial, version, workflow int64, environment sq
 	args := []any{t.Session, t.Cell.ID(), version, workflow, environment, t.Repeat, t.Simulated, nanos(t.Started), t.Seconds, t.OwnSeconds,
 		w.json(t.Argv), t.Dir, t.Expect, o.Kind, text(o.Memory), text(o.How), text(o.Phase), node[0], node[1], node[2], node[3],
 		o.Requested, o.Free, o.HiddenRetries, o.Message, w.json(o.Evidence), w.json(o.Advice),
-		t.Exit.Asked, t.Exit.Status, t.Exit.Signal, t.Exit.BySignal, w.json(t.Warnings), t.Shared, t.Exit.Unknown, w.json(findingsOf(o))}
+		t.Exit.Asked, t.Exit.Status, t.Exit.Signal, t.Exit.BySignal, w.json(t.Warnings), t.Shared, t.Exit.Unknown, w.json(findingsOf(o)), t.Control, t.Confirms}
 	w.row(&id, `INSERT INTO trials (`+trialColumns+`) VALUES (?`+strings.Repeat(", ?", len(args)-1)+`) RETURNING id`, args...)
 	return id
 }

@@ -50,7 +50,7 @@ func fullTrial(session int64) *memtrix.Trial {
 			Slow:     &memtrix.Slow{Before: 1.5, After: 20, Memory: memtrix.MemoryRAM, Moved: []string{"swap"}},
 			Evidence: []string{"Requested : 960.00 MiB"}, Advice: []string{"less"},
 		},
-		Expect: memtrix.OOM, Shared: true,
+		Expect: memtrix.OOM, Shared: true, Control: true, Confirms: true,
 		Prompts: []memtrix.PromptResult{
 			{Index: 1, ID: "a", Seconds: 8.19, Outcome: memtrix.Pass, Executed: []string{"1", "5"}, Cached: []string{"2"}},
 			{Index: 2, ID: "b", Seconds: 1.06, Outcome: memtrix.OOM},

@@ -174,6 +174,7 @@ func (r *Runner) one(ctx context.Context, session memtrix.Session, w item) *memt
 		Argv:    w.cell.Argv,
 		Expect:  w.cell.Expect,
 		Started: time.Now(),
+		Control: w.cell.Control, Confirms: w.cell.Confirm,
 	}
 	a := t.Cell.Version.Attached
 	t.Simulated = t.Cell.Version.Target == memtrix.TargetSim || a != nil && a.Simulated
@@ -218,7 +219,7 @@ const tries = 3
 func clearTrial(t *memtrix.Trial) {
 	*t = memtrix.Trial{
 		Session: t.Session, Cell: t.Cell, Repeat: t.Repeat, Argv: t.Argv, Expect: t.Expect,
-		Started: t.Started, Simulated: t.Simulated,
+		Started: t.Started, Simulated: t.Simulated, Control: t.Control, Confirms: t.Confirms,
 	}
 }
 
