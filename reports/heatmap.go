@@ -54,6 +54,9 @@ type heatCell struct {
 	kind  heatKind
 	value int64 // bytes
 	words string
+	// trials are those that it sums up; least and most the ends of their values.
+	trials      []int64
+	least, most int64
 }
 
 // heatmap is what the picture shows.
@@ -178,30 +181,33 @@ func rowNamer(entries []entry) func(memtrix.Cell) string {
 // of the peaks.
 func newHeatCell(entries []entry, meter string) heatCell {
 	var failed []*memtrix.Trial
-	var values []int64
-	trials := 0
+	var values, ids []int64
 	for _, e := range measuredOnly(entries) {
 		if e.trial == nil {
 			continue
 		}
-		trials++
+		ids = append(ids, e.trial.ID)
 		if e.trial.Outcome.Kind != memtrix.Pass {
 			failed = append(failed, e.trial)
 		} else if p, ok := e.trial.Peak(meter); ok {
 			values = append(values, p.Value)
 		}
 	}
+	var c heatCell
 	switch {
 	case len(entries) == 0:
-		return heatCell{words: "–"}
-	case trials == 0:
-		return notRunCell(entries[0].planned)
+		c = heatCell{words: "–"}
+	case len(ids) == 0:
+		c = notRunCell(entries[0].planned)
 	case len(failed) > 0:
-		return failedCell(failed, trials)
+		c = failedCell(failed, len(ids))
 	case len(values) == 0:
-		return heatCell{kind: heatNotRun, words: "no reading"}
+		c = heatCell{kind: heatNotRun, words: "no reading"}
+	default:
+		c = heatCell{kind: heatValue, value: int64(median(values)), least: slices.Min(values), most: slices.Max(values)}
 	}
-	return heatCell{kind: heatValue, value: int64(median(values))}
+	c.trials = ids
+	return c
 }
 
 // measuredOnly leaves out what a simulator made where there are measurements of

@@ -111,7 +111,7 @@ func TestHeatCell(t *testing.T) {
 		for _, tr := range trials {
 			entries = append(entries, entry{trial: tr})
 		}
-		if got := newHeatCell(entries, memtrix.VRAMTrialUsed); got != want {
+		if got := newHeatCell(entries, memtrix.VRAMTrialUsed); got.kind != want.kind || got.value != want.value || got.words != want.words {
 			t.Errorf("want %+v, got %+v", want, got)
 		}
 	}

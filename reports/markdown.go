@@ -8,9 +8,19 @@ import (
 	"memtrix"
 )
 
+// GitHub takes comments of up to 65,536 characters
+// (https://docs.github.com/en/rest/issues/comments, "body is too long"). The table
+// may have so many bytes, and each list of remarks.
+const (
+	mostTable   = 40_000
+	mostDetails = 10_000
+	mostLine    = 2_000
+)
+
 // Markdown writes a short summary of a session as GitHub-flavoured Markdown, for
-// the step summary of a CI job: what ended unexpectedly, what differs from the
-// version before, then the table. Its errors are those of w.
+// the step summary of a CI job or a comment on a pull request: how many ended how,
+// then the table with the worst on top, sources and reasons. What would make it longer
+// than a comment may be is left out from the end, and said. Its errors are those of w.
 func Markdown(w io.Writer, s Session) error {
 	sh := newSheet(s)
 	var b strings.Builder
@@ -25,8 +35,17 @@ func Markdown(w io.Writer, s Session) error {
 	return err
 }
 
-// headline counts outcomes: "6 pass, 1 oom; 2 not as expected."
+// headline is headlineText with what a person must not miss in bold.
 func headline(s Session) string {
+	before, failed, ok := strings.Cut(headlineText(s), "; ")
+	if !ok || Failed(s.Trials) == 0 {
+		return headlineText(s)
+	}
+	return before + "; **" + strings.TrimSuffix(failed, ".") + "**."
+}
+
+// headlineText counts outcomes: "6 pass, 1 oom; 2 trials not as expected."
+func headlineText(s Session) string {
 	counts := map[memtrix.OutcomeKind]int{}
 	var kinds []memtrix.OutcomeKind
 	for _, e := range s.entries() {
@@ -46,7 +65,7 @@ func headline(s Session) string {
 	case len(s.Trials) == 0:
 		return "No trials."
 	case failed > 0:
-		return strings.Join(words, ", ") + "; **" + plural(failed, "trial", "trials") + " not as expected**."
+		return strings.Join(words, ", ") + "; " + plural(failed, "trial", "trials") + " not as expected."
 	}
 	return strings.Join(words, ", ") + "; all as expected."
 }
@@ -62,12 +81,17 @@ func writeMarkdownTable(b *strings.Builder, sh sheet) {
 		}
 	}
 	b.WriteString(head + "\n" + rule + "\n")
-	for _, r := range sh.rows {
-		b.WriteString("|")
+	start := b.Len()
+	for n, r := range sh.rows {
+		line := "|"
 		for i, c := range r {
-			b.WriteString(" " + markdownCell(sh.columns[i], c) + " |")
+			line += " " + markdownCell(sh.columns[i], c) + " |"
 		}
-		b.WriteString("\n")
+		if b.Len()-start+len(line) > mostTable {
+			b.WriteString("\n" + plural(len(sh.rows)-n, "row", "rows") + " more, none of them worse: `memtrix report` shows all.\n")
+			break
+		}
+		b.WriteString(line + "\n")
 	}
 	b.WriteString("\n")
 }
@@ -91,8 +115,17 @@ func writeDetails(b *strings.Builder, title string, lines []string) {
 		return
 	}
 	b.WriteString("<details><summary>" + title + "</summary>\n\n")
-	for _, line := range lines {
-		b.WriteString("- " + escapeMarkdown(line) + "\n")
+	start := b.Len()
+	for n, line := range lines {
+		if len(line) > mostLine {
+			line = strings.ToValidUTF8(line[:mostLine], "") + " …"
+		}
+		text := "- " + escapeMarkdown(line) + "\n"
+		if b.Len()-start+len(text) > mostDetails {
+			b.WriteString("- " + plural(len(lines)-n, "line", "lines") + " more: `memtrix report` shows all.\n")
+			break
+		}
+		b.WriteString(text)
 	}
 	b.WriteString("\n</details>\n")
 }

@@ -36,6 +36,9 @@ type Session struct {
 	// names that are all numbers with dots are ordered by number, others by
 	// their first appearance in the plan, then in the trials.
 	Versions []string
+	// Trends are values over versions and time, from this and earlier sessions, with
+	// the changes in them; none where nobody looked.
+	Trends []Trend
 }
 
 // versionOrder gives all versions of the session, oldest first.

@@ -13,6 +13,7 @@ type sheet struct {
 	title   string // says SIMULATED where it must
 	columns []column
 	rows    [][]cell
+	entries []row    // what each row is of, where it is of a session
 	sources []string // where each number comes from
 	notes   []string // reasons, warnings
 }
@@ -58,7 +59,7 @@ type row struct {
 }
 
 // newSheet lays out a session: one row for each trial and for each planned cell
-// that did not run.
+// that did not run, the worst first.
 func newSheet(s Session) sheet {
 	entries := s.entries()
 	meters := peakMeters(s.Trials)
@@ -70,7 +71,8 @@ func newSheet(s Session) sheet {
 			rows[i].diff = earlier.difference(e.trial, meters)
 		}
 	}
-	sh := sheet{title: sessionTitle(s)}
+	worstFirst(rows)
+	sh := sheet{title: sessionTitle(s), entries: rows}
 	cells := make([][]cell, len(rows))
 	for _, f := range fields(s, rows) {
 		column := make([]cell, len(rows))
