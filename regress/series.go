@@ -56,17 +56,23 @@ const (
 )
 
 // Floor is the least size of a change that matters in practice. A change is as large
-// when it reaches Size or Share, whichever is less.
+// when it reaches Size or Share, whichever is less: of 24 GiB 32 MiB count, though they
+// are 0.1 %, and of 400 MiB 4 MiB do, being 1 %. Only what is below both is never called
+// a change. The bars were set with this reading.
 type Floor struct {
 	Size  float64 // in the unit of the values; 0 for none
 	Share float64 // of the level before; 0 for none
+	// Least is what a change must reach besides: of levels near nothing a percent is
+	// nothing, too. 0 for none.
+	Least float64
 }
 
-// DefaultFloor is 32 MiB or 1 %.
+// DefaultFloor is 32 MiB or 1 %, and of bytes not below 2 MiB, in which allocators
+// take memory.
 func DefaultFloor(u Unit) Floor {
 	switch u {
 	case Bytes:
-		return Floor{Size: 32 << 20, Share: 0.01}
+		return Floor{Size: 32 << 20, Share: 0.01, Least: 2 << 20}
 	case MiB:
 		return Floor{Size: 32, Share: 0.01}
 	}
@@ -81,11 +87,11 @@ func (f Floor) least(level float64) float64 {
 	share := f.Share * level
 	switch {
 	case f.Size == 0:
-		return share
+		return max(share, f.Least)
 	case f.Share == 0:
-		return f.Size
+		return max(f.Size, f.Least)
 	}
-	return min(f.Size, share)
+	return max(min(f.Size, share), f.Least)
 }
 
 // Options of an analysis.
