@@ -32,6 +32,10 @@ type Attachment struct {
 	crowd   *crowd
 	output  heard
 
+	// follow sees what comes, where prompts are others' to be followed; nil where they
+	// are the trial's own.
+	follow *follower
+
 	process *watched // nil where it cannot be watched
 	gone    chan struct{}
 	stopped chan struct{}
@@ -60,6 +64,14 @@ const clientPrefix = "memtrix-"
 // Start looks whether the server is still the one that was planned with. Nothing
 // is started.
 func (t *AttachTarget) Start(ctx context.Context, job memtrix.Job) (memtrix.Instance, error) {
+	i, err := t.attach(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func (t *AttachTarget) attach(ctx context.Context, job memtrix.Job) (*Attachment, error) {
 	was := job.Cell.Version.Attached
 	if was == nil {
 		return nil, fmt.Errorf("%s names no server", job.Cell.Version.Name)

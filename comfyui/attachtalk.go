@@ -57,8 +57,11 @@ func (i *Attachment) line(l memtrix.LogLine) {
 	i.mu.Lock()
 	i.banner.read(l.Text)
 	i.mu.Unlock()
-	if i.crowd.works() && i.job.Log != nil {
+	if (i.crowd.works() || i.follow != nil) && i.job.Log != nil {
 		i.job.Log(l)
+	}
+	if i.follow != nil {
+		i.follow.line(l)
 	}
 }
 
@@ -66,6 +69,7 @@ func (i *Attachment) line(l memtrix.LogLine) {
 func (i *Attachment) tap(at time.Duration, raw []byte) (taken bool) {
 	if raw == nil {
 		i.crowd.lost()
+		i.follow.lost(at)
 		return false
 	}
 	var f struct {
@@ -87,14 +91,19 @@ func (i *Attachment) tap(at time.Duration, raw []byte) (taken bool) {
 	case "status":
 		if left := f.Data.Status.Info.Left; left != nil {
 			i.crowd.told(*left)
+			i.follow.queue(at, *left)
 		}
 	case "execution_start", "executing": // sent to whose prompt it is alone
 		i.crowd.begun()
+		i.follow.frame(at, raw)
 	case "logs":
 		for _, e := range f.Data.Entries {
 			i.output.add(at, e.Text)
+			i.follow.text(at, e.Text)
 		}
 		return true
+	default:
+		i.follow.frame(at, raw)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package comfyui
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -37,27 +38,74 @@ func listeners(proc string, addrs []netip.Addr, port uint16) ([]int, error) {
 
 // listening collects the inodes of sockets that listen there.
 func listening(file string, addrs []netip.Addr, port uint16, inodes map[string]bool) error {
+	all, err := allListening(file)
+	for _, l := range all {
+		if l.at.Port() == port && (l.at.Addr().IsUnspecified() || slices.Contains(addrs, l.at.Addr().Unmap())) {
+			inodes[l.inode] = true
+		}
+	}
+	return err
+}
+
+// listenSocket is a socket that listens.
+type listenSocket struct {
+	at    netip.AddrPort
+	inode string
+}
+
+func allListening(file string) ([]listenSocket, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	const listen = "0A"
+	var all []listenSocket
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 10 || fields[3] != listen {
 			continue
 		}
-		at, ok := parseSocketAddr(fields[1])
-		if !ok || at.Port() != port {
-			continue
-		}
-		if at.Addr().IsUnspecified() || slices.Contains(addrs, at.Addr().Unmap()) {
-			inodes[fields[9]] = true
+		if at, ok := parseSocketAddr(fields[1]); ok {
+			all = append(all, listenSocket{at, fields[9]})
 		}
 	}
-	return lines.Err()
+	return all, lines.Err()
+}
+
+// ListensAt are the addresses at which a process of this machine listens, the smallest
+// port first. That at all addresses is named by this machine's own.
+func ListensAt(pid int) ([]netip.AddrPort, error) { return listensAt("/proc", pid) }
+
+func listensAt(proc string, pid int) ([]netip.AddrPort, error) {
+	own, err := sockets(filepath.Join(proc, strconv.Itoa(pid), "fd"))
+	if err != nil {
+		return nil, fmt.Errorf("the open files of process %d: %w", pid, err)
+	}
+	var found []netip.AddrPort
+	for _, name := range []string{"tcp", "tcp6"} {
+		// Those of the process's own network, which may be a container's.
+		all, err := allListening(filepath.Join(proc, strconv.Itoa(pid), "net", name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		for _, l := range all {
+			if !own[l.inode] {
+				continue
+			}
+			addr := l.at.Addr().Unmap()
+			switch addr {
+			case netip.IPv4Unspecified(), netip.IPv6Unspecified():
+				addr = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+			}
+			found = append(found, netip.AddrPortFrom(addr, l.at.Port()))
+		}
+	}
+	slices.SortFunc(found, func(a, b netip.AddrPort) int {
+		return cmp.Or(cmp.Compare(a.Port(), b.Port()), a.Addr().Compare(b.Addr()))
+	})
+	return slices.Compact(found), nil
 }
 
 // parseSocketAddr reads "0100007F:1F90": words of 32 bits in the machine's own
@@ -95,16 +143,31 @@ func holders(proc string, inodes map[string]bool) []int {
 }
 
 func holds(folder string, inodes map[string]bool) bool {
-	files, err := os.ReadDir(folder)
+	own, err := sockets(folder)
 	if err != nil {
 		return false
 	}
-	for _, f := range files {
-		link, err := os.Readlink(filepath.Join(folder, f.Name()))
-		inode, ok := strings.CutPrefix(link, "socket:[")
-		if err == nil && ok && inodes[strings.TrimSuffix(inode, "]")] {
+	for inode := range own {
+		if inodes[inode] {
 			return true
 		}
 	}
 	return false
+}
+
+// sockets are the inodes of those among a process's open files.
+func sockets(folder string) (map[string]bool, error) {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, f := range files {
+		link, err := os.Readlink(filepath.Join(folder, f.Name()))
+		inode, ok := strings.CutPrefix(link, "socket:[")
+		if err == nil && ok {
+			found[strings.TrimSuffix(inode, "]")] = true
+		}
+	}
+	return found, nil
 }

@@ -82,3 +82,9 @@ func Failed(trials []*memtrix.Trial) int {
 	}
 	return n
 }
+
+// Verdict says an outcome on one line, without what was expected: "oom vram,
+// KSampler (5)".
+func Verdict(o memtrix.Outcome) string {
+	return outcomeText(&memtrix.Trial{Outcome: o})
+}

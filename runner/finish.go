@@ -62,10 +62,14 @@ func (t *trialRun) finish(ctx context.Context, err error) {
 		s.Peaks = append(s.Peaks, probePeaks(t.trial.Probe, *s)...)
 	}
 	t.evidence = t.gather(ctx, err, died, events, log)
-	t.trial.Outcome = diagnosis.Judge(t.evidence)
+	if t.stop != nil {
+		t.trial.Outcome = t.judgeWatched()
+	} else {
+		t.trial.Outcome = diagnosis.Judge(t.evidence)
+	}
 	t.rawFiles()
 	// A prompt knows that it failed; for which memory is known now.
-	if n := len(t.trial.Prompts); n > 0 && t.trial.Outcome.Kind == memtrix.OOM {
+	if n := len(t.trial.Prompts); t.stop == nil && n > 0 && t.trial.Outcome.Kind == memtrix.OOM {
 		t.trial.Prompts[n-1].Outcome = memtrix.OOM
 	}
 	t.inForce()

@@ -34,6 +34,8 @@ type trialRun struct {
 	// denied are settings that the server says are not in force.
 	denied []string
 	marks  marks
+	// stop ends a watch (see Watch); nil for every other trial.
+	stop context.Context
 	// waited is the time spent on the server's start, its prompts, the settle
 	// time and its way out since begun; the rest of a trial is memtrix's own.
 	begun  time.Time
@@ -231,7 +233,13 @@ func (t *trialRun) line(l memtrix.LogLine) {
 // work is everything from the server's start to the last reading. Its error says
 // what cut the trial short, nil when nothing did.
 func (t *trialRun) work(ctx context.Context) error {
-	if err := t.awaitReady(ctx); err != nil {
+	err := t.awaitReady(ctx)
+	if err != nil {
+		return err
+	}
+	if t.stop != nil {
+		t.sampler.Busy(true) // whether it works is in its user's hands
+		t.wait(func() { err = t.watchWork() })
 		return err
 	}
 	if t.check(ctx) {
@@ -258,7 +266,6 @@ func (t *trialRun) work(ctx context.Context) error {
 	}
 	t.marks.settle = t.now()
 	t.kernel.boundary(t.marks.settle)
-	var err error
 	t.wait(func() { err = t.settle(ctx, t.opts.Rest, t.opts.Free, t.opts.Timeouts.Free) })
 	t.marks.settled = t.now()
 	return err

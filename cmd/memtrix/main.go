@@ -13,6 +13,7 @@
 //	memtrix report                                 the last session again: table and pictures
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
+//	memtrix watch --url URL                        look on at a ComfyUI that runs, while you work with it
 //	memtrix classify --log FILE                    which memory ran out, where, and what to do
 //	memtrix changes --csv FILE                     what changed along series of trials, and is not noise
 //	memtrix bisect --candidates FILE --command CMD the first bad one of an ordered list, in few runs
@@ -59,6 +60,7 @@ type cli struct {
 	Bisect  bisectCmd     `cmd:"" help:"The first bad one of an ordered list of candidates, in the fewest runs, and how sure that is."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
+	Watch   watchCmd      `cmd:"" help:"Look on at a ComfyUI that runs: its memory and what becomes of each prompt, live, and recorded."`
 	Changes changesCmd    `cmd:"" help:"What changed along series of trials, and is not noise: levels, drifts, new failures."`
 	Class   classifyCmd   `cmd:"" name:"classify" help:"Say from a log, or one line of it, which memory ran out, where, who held it, and what to do."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
