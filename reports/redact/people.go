@@ -1,0 +1,190 @@
+package redact
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ordinary are names of users and machines that many have: they tell nothing, and
+// as words they mean something else.
+var ordinary = []string{
+	"root", "user", "users", "admin", "administrator", "ubuntu", "debian", "fedora", "centos", "arch", "pi", "vagrant",
+	"comfy", "comfyui", "runner", "default", "default user", "all users", "public", "guest", "docker", "app", "home", "local",
+	"localhost", "localdomain", "shared", "shares", "share", "runpod", "jupyter", "jovyan", "workspace", "test", "tests", "testing", "tmp", "temp",
+	"model", "models", "data", "node", "nodes", "python", "cuda", "torch", "nvidia", "gpu", "cpu", "www-data", "nobody", "daemon",
+	"ec2-user", "opc", "azureuser", "conda", "mambauser", "server", "client", "host", "system", "windows", "linux", "macos",
+	"none", "null", "true", "false", "unknown", "name", "username", "hostname", "main", "master", "site", "page", "dev", "developer",
+	"group", "everyone", "desktop", "laptop", "computer", "pc", "image", "images", "video", "output", "input", "memory", "error", "file", "files",
+	"coder", "codespace", "vscode", "gitpod", "paperspace", "kaggle", "content", "colab", "sagemaker-user", "container", "worker", "build", "builder",
+}
+
+const (
+	// separators of paths: slashes of both kinds, doubled where they are escaped, and
+	// as addresses write them.
+	sep = `(?:[\\/]+|%2F|%5C)`
+	// part is a folder's name.
+	part = `(?:[^\s\\/:*?"'<>|%,;()\[\]{}$=]|%20)+`
+	// spaced is one with spaces in it, of which the end shows in a following separator.
+	spaced = `[^\s\\/:*?"'<>|%,;()\[\]{}$=]+(?: [^\s\\/:*?"'<>|%,;()\[\]{}$=]+){1,3}`
+)
+
+var (
+	// Home folders below their usual parents, also below a mount, in a container or
+	// on another machine.
+	posixHome = regexp.MustCompile(`(^|[^\w.~\-])((?:` + sep + `[\w.+$\-]+){0,3}` + sep + `(?:home|Users)` + sep + `)(` + part + `)`)
+	winHome   = regexp.MustCompile(`(?i)((?:[A-Z]:|[A-Z]%3A|[\\/]mnt[\\/][a-z]|[\\/][a-z])` + sep + `(?:Users|Documents and Settings)` + sep + `)(?:(` + spaced + `)(` + sep + `)|(` + part + `))`)
+	// Removable disks are mounted below the name of a user.
+	mediaHome = regexp.MustCompile(`((?:/run)?/media/)([^\s/:"'<>]+)(/)`)
+	tildeHome = regexp.MustCompile(`(^|[\s"'=:(])~([A-Za-z_][\w\-]*)(/|$|[\s"'])`)
+
+	unc    = regexp.MustCompile(`(^|[^\w\\.:/>\]])(\\{2,8})([A-Za-z0-9][\w.\-]{2,})(\\{1,4}[\w$])`)
+	prompt = regexp.MustCompile(`(^|[\s"'(\[])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
+	// What routers, companies and machines call themselves.
+	private = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:local|lan|internal|intranet|corp|home|home\.arpa|fritz\.box|ts\.net|localdomain|proxy\.runpod\.net|trycloudflare\.com|ngrok\.io|ngrok-free\.app|ngrok\.app|gradio\.live|loca\.lt|compute\.amazonaws\.com))\b`)
+	machine = regexp.MustCompile(`\b(DESKTOP-[A-Z0-9]{6,8}|LAPTOP-[A-Z0-9]{6,8}|WIN-[A-Z0-9]{8,12}|ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}|[A-Za-z0-9]+s-(?:MacBook|iMac|Mac-mini|Mac-Studio|MBP|Air)[A-Za-z0-9\-]*)`)
+
+	email = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._%+\-]*(?:@|%40)[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9\-]+)*\.([A-Za-z]{2,12})\b`)
+
+	mac     = regexp.MustCompile(`\b(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b|\b(?:[0-9A-Fa-f]{2}-){5}[0-9A-Fa-f]{2}\b`)
+	gpuUUID = regexp.MustCompile(`\b((?:GPU|MIG)-)(?:GPU-)?([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12})(?:/\d+/\d+)?`)
+	ipv6    = regexp.MustCompile(`[0-9A-Fa-f]{1,4}(?::{1,2}[0-9A-Fa-f]{1,4}){2,7}(?:::)?`)
+	ipv4    = regexp.MustCompile(`\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`)
+)
+
+// endings of files, which addresses have none of.
+var fileEndings = []string{"png", "jpg", "jpeg", "webp", "gif", "py", "json", "safetensors", "gguf", "ckpt", "txt", "log", "yaml", "yml", "mp4", "pt", "pth", "so", "dll"}
+
+func (r *Redactor) emails(s string) string {
+	return replace(email, s, func(m match) (string, bool) {
+		whole := m.group(0)
+		low := strings.ToLower(whole)
+		if slices.Contains(fileEndings, strings.ToLower(m.group(1))) || strings.HasPrefix(low, "git@") {
+			return "", false
+		}
+		return r.mark(Email, strings.Replace(low, "%40", "@", 1)), true
+	})
+}
+
+// homes takes the names out of paths of home folders.
+func (r *Redactor) homes(s string) string {
+	s = replace(winHome, s, func(m match) (string, bool) {
+		if name := m.group(2); name != "" {
+			return m.group(1) + r.user(name) + m.group(3), true
+		}
+		return m.group(1) + r.user(sentenceEnd(m.group(4))), true
+	})
+	s = replace(posixHome, s, func(m match) (string, bool) {
+		if m.group(1) == ":" && strings.HasPrefix(m.group(2), "//") && strings.HasSuffix(strings.ToLower(m.before(5)), "http") ||
+			strings.HasSuffix(strings.ToLower(m.before(5)), "https") {
+			return "", false // a page of a site
+		}
+		name := sentenceEnd(m.group(3))
+		return m.group(1) + m.group(2) + r.user(strings.ReplaceAll(name, "%20", " ")) + m.group(3)[len(name):], true
+	})
+	s = replace(mediaHome, s, func(m match) (string, bool) { return m.group(1) + r.place(m.group(2)) + m.group(3), true })
+	return replace(tildeHome, s, func(m match) (string, bool) { return m.group(1) + "~" + r.place(m.group(2)) + m.group(3), true })
+}
+
+// sentenceEnd is a name without the dots of a sentence.
+func sentenceEnd(name string) string { return strings.TrimRight(name, ".!") }
+
+// place takes a name out of one place, and does not look for it elsewhere: it may
+// be one of a disk.
+func (r *Redactor) place(name string) string {
+	low := strings.ToLower(name)
+	if slices.Contains(ordinary, low) || strings.HasPrefix(name, "<") {
+		return name
+	}
+	return r.mark(User, low)
+}
+
+func (r *Redactor) hosts(s string) string {
+	s = replace(unc, s, func(m match) (string, bool) {
+		name := strings.ToLower(m.group(3))
+		if name == "wsl" || name == "wsl.localhost" || name == "tsclient" {
+			return "", false
+		}
+		return m.group(1) + m.group(2) + r.host(m.group(3)) + m.group(4), true
+	})
+	s = replace(prompt, s, func(m match) (string, bool) {
+		return m.group(1) + r.user(m.group(2)) + "@" + r.host(m.group(3)) + m.group(4), true
+	})
+	s = replace(private, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
+	return replace(machine, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
+}
+
+func (r *Redactor) addresses(s string) string {
+	s = replace(gpuUUID, s, func(m match) (string, bool) {
+		return m.group(1) + r.mark(GPU, strings.ToLower(m.group(2))), true
+	})
+	s = replace(mac, s, func(m match) (string, bool) {
+		// More of the same is a fingerprint.
+		if b, a := m.before(1), m.after(1); b == ":" || a == ":" || b == "-" || a == "-" {
+			return "", false
+		}
+		return r.mark(MAC, strings.ToLower(strings.ReplaceAll(m.group(0), "-", ":"))), true
+	})
+	s = replace(ipv6, s, r.six)
+	return replace(ipv4, s, r.four)
+}
+
+// six takes out IPv6 addresses that lead somewhere; scopes of C++, times and slices
+// of Python are written with colons, too.
+func (r *Redactor) six(m match) (string, bool) {
+	if b := m.before(1); b != "" && (alphanumeric(b[0]) || b == ":" || b == "_") {
+		return "", false
+	}
+	if a := m.after(1); a != "" && (alphanumeric(a[0]) || a == "_") {
+		return "", false
+	}
+	ip, err := netip.ParseAddr(m.group(0))
+	if err != nil || !ip.Is6() || ip.Is4In6() || !ip.IsGlobalUnicast() && !ip.IsLinkLocalUnicast() {
+		return "", false
+	}
+	first := m.group(0)[0] | 0x20 // a small letter
+	if first != '2'|0x20 && first != '3'|0x20 && first != 'f' {
+		return "", false // no address that is given to anybody begins otherwise
+	}
+	return r.mark(IP, ip.String()), true
+}
+
+var (
+	// What stands before a version: a name of a package, a comparison, the word.
+	beforeVersion = regexp.MustCompile(`(?i)(?:(?:[=<>~!]=|[<>~])\s*|\.so\.|\bv|\bversion["']?\s*[:=]?\s*["']?|\brelease\s*:?\s*|\bdriver\s*:?\s*|[A-Za-z0-9_]-|_|` +
+		`\b(?:nvidia|cuda|cudnn|cublas|cufft|cufile|curand|cusolver|cusparse|cutlass|nccl|nvjitlink|nvtx|torch|opencv|onnxruntime|tensorrt|python|package|directml|vulkan|chrome|rocm|hip|oneapi|libnv)[\w.\-]*["']?\s*[|:=, (]*\s*["']?)$`)
+	// What stands before an address.
+	beforeAddress = regexp.MustCompile(`(?i)(?:://|@|\b(?:ip|host|hosts|hostname|address|addr|listen|listening on|bind|peer|peername|server|client|connect(?:ed|ion)?(?: to| from)?|from|to|at|remote|gateway|dns|proxy|on)["']?\s*[:=]?\s*[\("'\[]*\s*["']?)$`)
+	afterAddress  = regexp.MustCompile(`^(?::\d{1,5}\b|/\d{1,2}\b|', \d+\)|", \d+\))`)
+)
+
+// four takes out IPv4 addresses. Versions of four numbers look the same: known ones
+// stay unless they stand where only an address can, others stay where a package's
+// name is before them.
+func (r *Redactor) four(m match) (string, bool) {
+	text := m.group(0)
+	ip, err := netip.ParseAddr(text)
+	if err != nil || ip.IsLoopback() || ip.IsUnspecified() || strings.HasPrefix(text, "255.") {
+		return "", false
+	}
+	if b := m.before(2); b != "" {
+		c := b[len(b)-1]
+		if alphanumeric(c) && !strings.HasSuffix(strings.ToLower(b), "v") || c == '.' && len(b) == 2 && b[0] >= '0' && b[0] <= '9' {
+			return "", false
+		}
+	}
+	if a := m.after(2); a != "" && (alphanumeric(a[0]) || a[0] == '_' || a[0] == '.' && len(a) == 2 && alphanumeric(a[1]) || a[0] == '+') {
+		return "", false
+	}
+	before := m.before(60)
+	switch {
+	case strings.HasSuffix(before, "://"), strings.HasSuffix(before, "@"), afterAddress.MatchString(m.after(8)):
+	case r.versions[text]:
+		return "", false
+	case beforeAddress.MatchString(before):
+	case beforeVersion.MatchString(before):
+		return "", false
+	}
+	return r.mark(IP, text), true
+}
