@@ -37,13 +37,18 @@ var (
 	winHome   = regexp.MustCompile(`(?i)((?:[A-Z]:|[A-Z]%3A|[\\/]mnt[\\/][a-z]|[\\/][a-z])` + sep + `(?:Users|Documents and Settings)` + sep + `)(?:(` + spaced + `)(` + sep + `)|(` + part + `))`)
 	// Removable disks are mounted below the name of a user.
 	mediaHome = regexp.MustCompile(`((?:/run)?/media/)([^\s/:"'<>]+)(/)`)
-	tildeHome = regexp.MustCompile(`(^|[\s"'=:(])~([A-Za-z_][\w\-]*)(/|$|[\s"'])`)
+	tildeHome = regexp.MustCompile(`(^|[\s"'=:(])~([A-Za-z_][\w\-]*)(/)`)
 
 	unc    = regexp.MustCompile(`(^|[^\w\\.:/>\]])(\\{2,8})([A-Za-z0-9][\w.\-]{2,})(\\{1,4}[\w$])`)
 	prompt = regexp.MustCompile(`(^|[\s"'(\[])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
-	// What routers, companies and machines call themselves.
-	private = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:local|lan|internal|intranet|corp|home|home\.arpa|fritz\.box|ts\.net|localdomain|proxy\.runpod\.net|trycloudflare\.com|ngrok\.io|ngrok-free\.app|ngrok\.app|gradio\.live|loca\.lt|compute\.amazonaws\.com))\b`)
+	// What routers, companies and machines call themselves: some endings are nothing
+	// else, the others are also parts of modules of Python.
+	tunnel  = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:fritz\.box|home\.arpa|ts\.net|proxy\.runpod\.net|trycloudflare\.com|ngrok\.io|ngrok-free\.app|ngrok\.app|gradio\.live|loca\.lt|compute\.amazonaws\.com|compute\.internal))\b`)
+	private = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:local|lan|internal|intranet|corp|home|localdomain))\b`)
 	machine = regexp.MustCompile(`\b(DESKTOP-[A-Z0-9]{6,8}|LAPTOP-[A-Z0-9]{6,8}|WIN-[A-Z0-9]{8,12}|ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}|[A-Za-z0-9]+s-(?:MacBook|iMac|Mac-mini|Mac-Studio|MBP|Air)[A-Za-z0-9\-]*)`)
+
+	beforeHost = regexp.MustCompile(`(?i)(?:\b(?:on|to|from|at|host|hostname|server|ssh|ping|mount)["']?[ :=]\s*["']?)$`)
+	afterHost  = regexp.MustCompile(`^:\d{2,5}\b`)
 
 	email = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._%+\-]*(?:@|%40)[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9\-]+)*\.([A-Za-z]{2,12})\b`)
 
@@ -111,7 +116,15 @@ func (r *Redactor) hosts(s string) string {
 	s = replace(prompt, s, func(m match) (string, bool) {
 		return m.group(1) + r.user(m.group(2)) + "@" + r.host(m.group(3)) + m.group(4), true
 	})
-	s = replace(private, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
+	s = replace(tunnel, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
+	s = replace(private, s, func(m match) (string, bool) {
+		shown := strings.HasSuffix(m.before(3), "://") || strings.HasSuffix(m.before(1), "@") || afterHost.MatchString(m.after(8))
+		asHost := beforeHost.MatchString(m.before(20)) && !strings.HasPrefix(m.after(7), " import") && !strings.HasPrefix(m.after(1), "(")
+		if !shown && !asHost {
+			return "", false
+		}
+		return r.host(m.group(1)), true
+	})
 	return replace(machine, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
 }
 

@@ -91,7 +91,7 @@ var kinds = map[string]func(s source) planted{
 	},
 	"host": func(s source) planted {
 		n := s.name() + "-box"
-		return planted{n, fmt.Sprintf(s.pick("HOSTNAME=%s", "COMPUTERNAME=%s", "http://%s.local:8188/", "me@%s:~$ nvidia-smi", `\\%s\models\sdxl.safetensors`, `"\\\\%s\\share\\x"`, "wss://%s.trycloudflare.com/ws", "on %s.fritz.box"), n)}
+		return planted{n, fmt.Sprintf(s.pick("HOSTNAME=%s", "COMPUTERNAME=%s", "http://%s.local:8188/", "me@%s:~$ nvidia-smi", `\\%s\models\sdxl.safetensors`, `"\\\\%s\\share\\x"`, "wss://%s.trycloudflare.com/ws", "on %s.fritz.box", "mounted from %s.lan", "http://%s.internal/x"), n)}
 	},
 	"host that Windows made up": func(s source) planted {
 		n := s.of(capital+digits, 7)
