@@ -1,0 +1,446 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"memtrix"
+	"memtrix/regress"
+)
+
+// Side is one of two things that are compared: the trials of a session, of a version, or
+// one trial.
+type Side struct {
+	Name   string
+	Trials []*memtrix.Brief
+}
+
+// Comparison is two sides, cell by cell.
+type Comparison struct {
+	A, B string
+	// Cells are those that both have; what ended differently comes first, then what
+	// differs most.
+	Cells []CellPair
+	// Warnings are about all of it: what is not alike, what was left out.
+	Warnings []string
+}
+
+// CellPair is one cell on both sides.
+type CellPair struct {
+	Workflow, Settings, Hardware, Card string
+	A, B                               []*memtrix.Brief
+	Outcome                            OutcomePair
+	// Unlike are conditions that differ, in words: what differs in numbers may be due to
+	// them.
+	Unlike []string
+	Meters []MeterPair
+	// Causes are what else differs between the last trial of A and the first of B.
+	Causes []Cause
+}
+
+// OutcomePair is how the trials of a cell ended on both sides.
+type OutcomePair struct {
+	A, B string // "4 pass", "1 pass, 3 oom (vram)"
+	// Kind is new-oom, fixed-oom, new-failure or "" where nothing is told.
+	Kind  regress.Kind
+	Worse bool
+	// Fixed is set when B passes and A did not, whatever the failure.
+	Fixed bool
+	// P and More are those of Fisher's exact test (regress.Comparison).
+	P    float64
+	More int
+}
+
+// MeterPair is one meter on both sides, in Unit (seconds for times).
+type MeterPair struct {
+	Meter string
+	Unit  memtrix.Unit
+	Floor float64 // least difference that matters
+	regress.Comparison
+	ValuesA, ValuesB []float64
+	Worse            bool // it differs, to the worse
+}
+
+// Delta is the relative difference of the medians, false where there is none to tell.
+func (m MeterPair) Delta() (float64, bool) {
+	if len(m.ValuesA) == 0 || len(m.ValuesB) == 0 || m.A.Median == 0 {
+		return 0, false
+	}
+	return (m.B.Median - m.A.Median) / math.Abs(m.A.Median), true
+}
+
+// ErrUnlike is wrapped by errors about sides of which a comparison would say nothing.
+var ErrUnlike = errors.New("cannot be compared")
+
+// CompareSides compares two sides. Cells are paired by settings, hardware, workflow and
+// probe; a cell that the other side has only with or without the probe, or on a server
+// that ran before, is paired with that, and it is said; two sides of one cell each
+// are paired whatever they are. Simulated and measured trials are refused, and so is
+// what has no cell in common. Of trials that others shared, or that were not measured,
+// none takes part.
+func CompareSides(a, b Side, named []string) (Comparison, error) {
+	c := Comparison{A: a.Name, B: b.Name}
+	c.leaveOut(&a)
+	c.leaveOut(&b)
+	if len(a.Trials) == 0 || len(b.Trials) == 0 {
+		for _, s := range []Side{a, b} {
+			if len(s.Trials) == 0 {
+				return c, fmt.Errorf("%s has no trial that says anything: %w", s.Name, ErrUnlike)
+			}
+		}
+	}
+	if x, y := simulated(a.Trials), simulated(b.Trials); x != y {
+		return c, fmt.Errorf("%s is %s and %s is %s: what was simulated is no measurement: %w", a.Name, x, b.Name, y, ErrUnlike)
+	}
+	both := append(slices.Clone(a.Trials), b.Trials...)
+	meters, unknown, known := Meters(both, named)
+	if len(unknown) > 0 {
+		return c, fmt.Errorf("no trial has the meter %s; there are %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
+	}
+	pairs, onlyA, onlyB := pair(a.Trials, b.Trials)
+	if len(pairs) == 0 {
+		return c, fmt.Errorf("%s and %s have no cell in common (%s against %s): %w", a.Name, b.Name, cellsText(onlyA), cellsText(onlyB), ErrUnlike)
+	}
+	for _, p := range pairs {
+		c.Cells = append(c.Cells, comparePair(p[0], p[1], meters))
+	}
+	c.commonUnlike()
+	for _, only := range []struct {
+		name  string
+		cells [][]*memtrix.Brief
+	}{{a.Name, onlyA}, {b.Name, onlyB}} {
+		if len(only.cells) > 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("only %s has %s", only.name, cellsText(only.cells)))
+		}
+	}
+	slices.SortStableFunc(c.Cells, func(x, y CellPair) int { return cmp.Compare(y.weight(), x.weight()) })
+	return c, nil
+}
+
+// leaveOut takes away trials that say nothing, and says how many.
+func (c *Comparison) leaveOut(s *Side) {
+	var kept []*memtrix.Brief
+	shared, other := 0, 0
+	for _, t := range s.Trials {
+		switch {
+		case Says(t):
+			kept = append(kept, t)
+		case t.Trial.Shared:
+			shared++
+		case t.Trial.Outcome.Kind != memtrix.NotApplicable:
+			other++
+		}
+	}
+	if shared > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since prompts of others ran on their server", s.Name, shared))
+	}
+	if other > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since they were interrupted, could not be measured, or their settings were not in force", s.Name, other))
+	}
+	s.Trials = kept
+}
+
+func simulated(trials []*memtrix.Brief) string {
+	yes, no := false, false
+	for _, t := range trials {
+		if t.Trial.Simulated {
+			yes = true
+		} else {
+			no = true
+		}
+	}
+	switch {
+	case yes && no:
+		return "partly simulated"
+	case yes:
+		return "simulated"
+	}
+	return "measured"
+}
+
+// pair finds the cells that both sides have, in the order of a.
+func pair(a, b []*memtrix.Brief) (pairs [][2][]*memtrix.Brief, onlyA, onlyB [][]*memtrix.Brief) {
+	x, y := byCell(a, b)
+	taken := map[int]bool{}
+	match := func(same func(p, q *memtrix.Brief) bool) {
+		for i, p := range x {
+			if p == nil {
+				continue
+			}
+			for j, q := range y {
+				if !taken[j] && same(p[0], q[0]) {
+					pairs = append(pairs, [2][]*memtrix.Brief{p, q})
+					taken[j], x[i] = true, nil
+					break
+				}
+			}
+		}
+	}
+	sameVersion := func(p, q *memtrix.Brief) bool { return p.Trial.Cell.Version.Name == q.Trial.Cell.Version.Name }
+	several := versions(a) > 1 && versions(b) > 1
+	match(func(p, q *memtrix.Brief) bool { return p.Series == q.Series && (!several || sameVersion(p, q)) })
+	match(func(p, q *memtrix.Brief) bool {
+		c, d := p.Trial.Cell, q.Trial.Cell
+		return c.Workflow.Hash == d.Workflow.Hash && c.Settings.String() == d.Settings.String() && c.Hardware.Name == d.Hardware.Name && (!several || sameVersion(p, q))
+	})
+	if len(x) == 1 && len(y) == 1 {
+		match(func(p, q *memtrix.Brief) bool { return true })
+	}
+	for _, p := range x {
+		if p != nil {
+			onlyA = append(onlyA, p)
+		}
+	}
+	for j, q := range y {
+		if !taken[j] {
+			onlyB = append(onlyB, q)
+		}
+	}
+	return pairs, onlyA, onlyB
+}
+
+// byCell groups the trials of both sides by cell.
+func byCell(a, b []*memtrix.Brief) (x, y [][]*memtrix.Brief) {
+	group := func(trials []*memtrix.Brief) [][]*memtrix.Brief {
+		index := map[string]int{}
+		var all [][]*memtrix.Brief
+		for _, t := range trials {
+			key := t.Cell + "|" + t.Trial.Cell.Version.Name
+			i, ok := index[key]
+			if !ok {
+				i = len(all)
+				index[key] = i
+				all = append(all, nil)
+			}
+			all[i] = append(all[i], t)
+		}
+		return all
+	}
+	return group(a), group(b)
+}
+
+func versions(trials []*memtrix.Brief) int {
+	names := map[string]bool{}
+	for _, t := range trials {
+		names[t.Trial.Cell.Version.Name] = true
+	}
+	return len(names)
+}
+
+func cellsText(cells [][]*memtrix.Brief) string {
+	const shown = 3
+	var words []string
+	for i, c := range cells {
+		if i == shown {
+			words = append(words, fmt.Sprintf("%d more", len(cells)-shown))
+			break
+		}
+		words = append(words, cellText(c[0].Trial.Cell))
+	}
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, "; ")
+}
+
+func cellText(c memtrix.Cell) string {
+	text := Change{Workflow: c.Workflow.Name, Settings: c.Settings.String(), Hardware: hardwareText(c.Hardware.Name)}.Where()
+	return text + " on " + c.Version.Name
+}
+
+func comparePair(a, b []*memtrix.Brief, meters []string) CellPair {
+	cell := a[0].Trial.Cell
+	p := CellPair{
+		Workflow: cell.Workflow.Name, Settings: cell.Settings.String(), Hardware: hardwareText(cell.Hardware.Name),
+		Card: Card(a[0].Trial.Environment), A: a, B: b,
+		Causes: Causes(a[len(a)-1].Trial, b[0].Trial),
+	}
+	ca, cb := conditions(a), conditions(b)
+	p.Unlike = regress.Compare(regress.Side{Conditions: ca}, regress.Side{Conditions: cb}, regress.Options{}).Unlike
+	p.Outcome = compareOutcomes(a, b)
+	both := append(slices.Clone(a), b...)
+	for _, m := range meters {
+		unit := unitOf(both, m)
+		x, y := scaled(Place{Trials: a}.Values(m), unit), scaled(Place{Trials: b}.Values(m), unit)
+		if len(x) == 0 && len(y) == 0 {
+			continue
+		}
+		mp := MeterPair{Meter: m, Unit: shownUnit(unit), ValuesA: x, ValuesB: y}
+		o := options(m, unit, floorTimePair)
+		o.What = ""
+		mp.Comparison = regress.Compare(
+			regress.Side{Name: "A", Values: x, Trials: len(x)}, regress.Side{Name: "B", Values: y, Trials: len(y)}, o)
+		if len(x) == 0 || len(y) == 0 {
+			mp.Reason, mp.More = "only one side has it", 0
+		}
+		mp.Worse = mp.Verdict == regress.Differs && (mp.B.Median > mp.A.Median) != moreIsBetter(m)
+		p.Meters = append(p.Meters, mp)
+	}
+	return p
+}
+
+// conditions are what must be alike for a difference to be the version's.
+func conditions(trials []*memtrix.Brief) map[string]string {
+	t := trials[0].Trial
+	e, c := t.Environment, t.Cell
+	m := map[string]string{
+		"card": Card(e), "driver": e["driver"], "kernel": e["kernel"], "CPU": e["cpu.model"],
+		"settings": c.Settings.String(), "workflow": c.Workflow.Name, "probe": onOff(c.Probe),
+		"size of the machine": sizeText(c.Hardware), "server": serverText(c.Version),
+	}
+	if n, err := strconv.ParseFloat(e["ram.total"], 64); err == nil {
+		m["RAM"] = fmt.Sprintf("%.0f GiB", n/(1<<30))
+	}
+	return m
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+func sizeText(h memtrix.Hardware) string {
+	text := h.Name
+	for _, part := range []struct {
+		name string
+		n    int64
+	}{{"VRAM", h.VRAM}, {"RAM", h.RAM}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(" %s %.3g GiB", part.name, float64(part.n)/(1<<30))
+		}
+	}
+	return text
+}
+
+func serverText(v memtrix.Version) string {
+	if v.Attached != nil {
+		return "one that ran before"
+	}
+	return "a fresh one"
+}
+
+// compareOutcomes compares how trials ended. One out-of-memory after passes is told
+// whatever the number of trials: how sure it is stands beside it.
+func compareOutcomes(a, b []*memtrix.Brief) OutcomePair {
+	fa, first := Place{Trials: a}.Failed()
+	fb, now := Place{Trials: b}.Failed()
+	o := OutcomePair{A: outcomesText(a), B: outcomesText(b)}
+	if fa == 0 && fb == 0 {
+		return o
+	}
+	c := regress.Compare(regress.Side{Trials: len(a), Failed: fa}, regress.Side{Trials: len(b), Failed: fb}, regress.Options{})
+	o.P, o.More = c.P, c.More
+	expected := !slices.ContainsFunc(b, func(t *memtrix.Brief) bool { return !t.Trial.AsExpected() })
+	switch ra, rb := float64(fa)/float64(len(a)), float64(fb)/float64(len(b)); {
+	case rb > ra && (fa == 0 || c.Verdict == regress.Differs):
+		o.Kind, o.Worse = regress.NewFailure, !expected
+		if now == memtrix.OOM {
+			o.Kind = regress.NewOOM
+		}
+	case ra > rb && (fb == 0 || c.Verdict == regress.Differs):
+		o.Fixed = true
+		if first == memtrix.OOM {
+			o.Kind = regress.FixedOOM
+		}
+	case fa == len(a) && fb == len(b) && first != now:
+		o.Kind, o.Worse = regress.NewFailure, !expected
+		if now == memtrix.OOM {
+			o.Kind = regress.NewOOM
+		}
+	}
+	return o
+}
+
+// outcomesText counts outcomes: "1 pass, 3 oom (vram)".
+func outcomesText(trials []*memtrix.Brief) string {
+	counts := map[string]int{}
+	var order []string
+	for _, t := range trials {
+		o := t.Trial.Outcome
+		text := string(o.Kind)
+		if o.Memory != "" && o.Memory != memtrix.MemoryNone && o.Kind != memtrix.Pass {
+			text += " (" + string(o.Memory) + ")"
+		}
+		if counts[text]++; counts[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	var words []string
+	for _, text := range order {
+		words = append(words, fmt.Sprintf("%d %s", counts[text], text))
+	}
+	return strings.Join(words, ", ")
+}
+
+// commonUnlike moves what every cell says of its conditions to the warnings.
+func (c *Comparison) commonUnlike() {
+	var common []string
+	for _, text := range c.Cells[0].Unlike {
+		if !slices.ContainsFunc(c.Cells, func(p CellPair) bool { return !slices.Contains(p.Unlike, text) }) {
+			common = append(common, text)
+		}
+	}
+	for _, text := range common {
+		c.Warnings = append(c.Warnings, "not alike: "+text)
+	}
+	for i := range c.Cells {
+		c.Cells[i].Unlike = slices.DeleteFunc(c.Cells[i].Unlike, func(text string) bool { return slices.Contains(common, text) })
+	}
+}
+
+// weight orders cells: changed outcomes, then the greatest difference to the worse.
+func (p CellPair) weight() float64 {
+	w := 0.0
+	switch {
+	case p.Outcome.Worse && p.Outcome.Kind == regress.NewOOM:
+		w = 4e9
+	case p.Outcome.Worse:
+		w = 3e9
+	case p.Outcome.Fixed:
+		w = 2e9
+	}
+	for _, m := range p.Meters {
+		if d, ok := m.Delta(); ok && m.Verdict == regress.Differs {
+			w = max(w, math.Abs(d))
+			if m.Worse {
+				w = max(w, 1e6+math.Abs(d))
+			}
+		}
+	}
+	return w
+}
+
+// Changes are what is told of a comparison, as changes: for who fails on them.
+func (c Comparison) Changes() []Change {
+	var all []Change
+	for _, p := range c.Cells {
+		base := Change{
+			Workflow: p.Workflow, Settings: p.Settings, Hardware: p.Hardware, How: HowCompared, Axis: ByVersion, Causes: p.Causes,
+			From: c.A, To: c.B, Session: p.B[0].Session.ID, At: started(p.B[0]),
+			TrialBefore: p.A[len(p.A)-1].Trial.ID, TrialAfter: p.B[0].Trial.ID, Simulated: p.B[0].Trial.Simulated,
+		}
+		if p.Outcome.Kind != "" {
+			ch := base
+			ch.Kind, ch.Worse, ch.Confidence = p.Outcome.Kind, p.Outcome.Worse, 1-p.Outcome.P
+			ch.Reason = p.Outcome.A + " before, " + p.Outcome.B + " now"
+			all = append(all, ch)
+		}
+		for _, m := range p.Meters {
+			if m.Verdict != regress.Differs {
+				continue
+			}
+			ch := base
+			ch.Kind, ch.Meter, ch.Unit, ch.Worse = regress.Shift, m.Meter, m.Unit, m.Worse
+			ch.Before, ch.After, ch.Confidence, ch.Reason = m.A.Median, m.B.Median, 1-m.P, Label(m.Meter)+" "+m.Reason
+			all = append(all, ch)
+		}
+	}
+	return all
+}

@@ -1,0 +1,133 @@
+package history
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"memtrix"
+	"memtrix/regress"
+)
+
+// DefaultMeters are what is followed and compared unless a person names others, in the
+// order in which they are shown. Those that no trial has are left out. Values
+// (floors, ceilings, leaks) are followed, too, whatever their names.
+var DefaultMeters = []string{
+	memtrix.VRAMDeviceUsed,
+	memtrix.VRAMNonEvictable,
+	memtrix.WeightsResident,
+	memtrix.RAMTreeRSS,
+	memtrix.RAMPinned,
+	memtrix.SwapTreeUsed,
+	memtrix.PromptSeconds(1),
+	memtrix.PromptSeconds(2),
+	memtrix.RestedPrefix + memtrix.VRAMDeviceUsed,
+	memtrix.RestedPrefix + memtrix.RAMTreeRSS,
+	memtrix.FreedPrefix + memtrix.VRAMDeviceUsed,
+	memtrix.FreedPrefix + memtrix.RAMTreeRSS,
+}
+
+// Meters are the meters to follow of some trials: those that a person named, as far as
+// any trial has them, else the default ones. Of names that no trial has, unknown
+// gives the list, and known what there is instead.
+func Meters(trials []*memtrix.Brief, named []string) (meters, unknown, known []string) {
+	have := map[string]bool{}
+	for _, t := range trials {
+		for m := range t.Numbers {
+			have[m] = true
+		}
+	}
+	known = slices.Sorted(maps.Keys(have))
+	if len(named) == 0 {
+		for _, m := range DefaultMeters {
+			if have[m] {
+				meters = append(meters, m)
+			}
+		}
+		for _, m := range known {
+			if isValue(m) {
+				meters = append(meters, m)
+			}
+		}
+		return meters, nil, known
+	}
+	for _, m := range named {
+		if have[m] {
+			meters = append(meters, m)
+		} else {
+			unknown = append(unknown, m)
+		}
+	}
+	return meters, unknown, known
+}
+
+// isValue tells meters of memtrix.Value from others. What torch held in an
+// out-of-memory is an explanation and no series.
+func isValue(meter string) bool {
+	return meter == memtrix.FloorVRAM || meter == memtrix.FloorRAM ||
+		strings.HasPrefix(meter, memtrix.CeilingPrefix) || strings.HasPrefix(meter, memtrix.LeakPrefix)
+}
+
+// moreIsBetter is the direction of the few meters of which one wants much.
+func moreIsBetter(meter string) bool {
+	return strings.HasPrefix(meter, memtrix.CeilingPrefix) || strings.HasSuffix(meter, ".free") ||
+		strings.HasSuffix(meter, "host.available") || strings.HasSuffix(meter, memtrix.WeightsResident)
+}
+
+// Label is a meter's name for people: "peak vram.device.used", "prompt 2".
+func Label(meter string) string {
+	if rest, ok := strings.CutPrefix(meter, memtrix.RestedPrefix); ok {
+		return "rested " + rest
+	}
+	if rest, ok := strings.CutPrefix(meter, memtrix.FreedPrefix); ok {
+		return "freed " + rest
+	}
+	if rest, ok := strings.CutPrefix(meter, "prompt."); ok {
+		return "seconds of prompt " + strings.TrimSuffix(rest, ".seconds")
+	}
+	if isValue(meter) || meter == memtrix.OOMHeld {
+		return meter
+	}
+	return "peak " + meter
+}
+
+// unitOf is the unit of a meter in some trials.
+func unitOf(trials []*memtrix.Brief, meter string) memtrix.Unit {
+	for _, t := range trials {
+		if n, ok := t.Numbers[meter]; ok {
+			return n.Unit
+		}
+	}
+	return ""
+}
+
+// What matters in practice. Sizes have regress's own floor; times vary by a few
+// percent from night to night on the same machine, and a person who repeats them
+// side by side may want to see less.
+const (
+	floorTimeNights = 0.05
+	floorTimePair   = 0.02
+)
+
+// options say how a meter's numbers are judged. Times are judged in seconds: see inUnit.
+func options(meter string, unit memtrix.Unit, timeFloor float64) regress.Options {
+	o := regress.Options{What: Label(meter)}
+	switch unit {
+	case memtrix.UnitBytes, memtrix.UnitBytesPerSecond:
+		o.Unit = regress.Bytes
+	}
+	o.Floor = regress.DefaultFloor(o.Unit)
+	if unit == memtrix.UnitNanoseconds {
+		o.Floor = regress.Floor{Share: timeFloor}
+	}
+	return o
+}
+
+// inUnit turns a meter's numbers into those that are judged and shown: nanoseconds
+// become seconds.
+func inUnit(v float64, unit memtrix.Unit) float64 {
+	if unit == memtrix.UnitNanoseconds {
+		return v / 1e9
+	}
+	return v
+}
