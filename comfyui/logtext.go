@@ -23,7 +23,10 @@ var (
 	// Colours and all other control sequences (ECMA-48), and window titles.
 	ansiSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])")
 	stampTag     = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?)\] ?`)
-	levelTag     = regexp.MustCompile(`^\[(DEBUG|DETAIL|INFO|WARNING|ERROR|CRITICAL)\] ?`)
+	// The desktop program's log (electron-log) has a tag of its own in front, filled up
+	// with blanks.
+	desktopTag = regexp.MustCompile(`^\[(?:(?:debug|error|verbose|silly)\] ?|(?:info|warn)\] {0,2})`)
+	levelTag   = regexp.MustCompile(`^\[(DEBUG|DETAIL|INFO|WARNING|ERROR|CRITICAL)\] ?`)
 )
 
 // Clean takes a line of a server's output apart: at newlines and at the carriage
@@ -49,7 +52,10 @@ func cleanPiece(piece string) LogToken {
 	text := ansiSequence.ReplaceAllString(piece, "")
 	var token LogToken
 	// Either tag may come first, each once.
-	for range 2 {
+	for i := range 2 {
+		if i == 1 {
+			text = desktopTag.ReplaceAllString(text, "")
+		}
 		if m := stampTag.FindStringSubmatch(text); m != nil && token.Stamp == "" {
 			token.Stamp, text = m[1], text[len(m[0]):]
 		}

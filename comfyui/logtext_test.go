@@ -22,6 +22,9 @@ func TestClean(t *testing.T) {
 		{"\x1b[32m[INFO]\x1b[0m \x1b[32mPrompt executed in 18.65 seconds\x1b[0m", []LogToken{{Text: "Prompt executed in 18.65 seconds", Level: "INFO"}}},
 		{"[2026-02-20 08:30:23.426] [INFO] hello", []LogToken{{Text: "hello", Level: "INFO", Stamp: "2026-02-20 08:30:23.426"}}},
 		{"[INFO] [2026-02-20 08:30:23.426] hello", []LogToken{{Text: "hello", Level: "INFO", Stamp: "2026-02-20 08:30:23.426"}}},
+		{"[2026-11-30 21:00:00.000] [info]  [INFO] got prompt", []LogToken{{Text: "got prompt", Level: "INFO", Stamp: "2026-11-30 21:00:00.000"}}},
+		{"[2026-11-30 21:00:00.000] [error] ComfyUI version: 0.3.64\r", []LogToken{{Text: "ComfyUI version: 0.3.64", Stamp: "2026-11-30 21:00:00.000"}}},
+		{"[info]  got prompt", []LogToken{{Text: "got prompt"}}},
 		{"[Prompt Server] web root: /srv", []LogToken{{Text: "[Prompt Server] web root: /srv"}}},
 		{"[INFO] [INFO] twice", []LogToken{{Text: "[INFO] twice", Level: "INFO"}}},
 		{"\r  0%|          | 0/2\r 50%|#####     | 1/2\r100%|##########| 2/2", []LogToken{

@@ -17,6 +17,8 @@ type Advice struct {
 	Bytes int64
 	// Flags are the launch flags for it on this version, where it is a setting.
 	Flags []string
+	// Without are the launch flags to leave out, where it is a setting to undo.
+	Without []string
 	// cost orders advice: what takes least from a person comes first.
 	cost int
 }
@@ -123,6 +125,7 @@ func (a *adviser) setting(cost int, name, value string, bytes int64, why string)
 			// It is what the version does when the flag for something else is left out.
 			if other, ok := a.e.Flags(name, opposite[value]); ok && len(other) > 0 {
 				advice.Text = "leave out " + strings.Join(other, " ") + ", so that " + why
+				advice.Without = other
 			}
 		}
 	}
@@ -137,12 +140,14 @@ func (a *adviser) undo(name, value string, inForce bool, bytes int64, why string
 		return
 	}
 	text := "start without " + name + "=" + value
+	var without []string
 	if a.e.Flags != nil {
 		if argv, ok := a.e.Flags(name, value); ok && len(argv) > 0 {
-			text = "start without " + strings.Join(argv, " ")
+			text, without = "start without "+strings.Join(argv, " "), argv
 		}
 	}
 	a.add(costUndo, bytes, text+", "+why)
+	a.list[len(a.list)-1].Without = without
 }
 
 // others advises to free what other processes hold.

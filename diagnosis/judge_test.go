@@ -492,12 +492,14 @@ func TestClean(t *testing.T) {
 	got := clean(logOf("\x1b[1m\x1b[31m[ERROR]\x1b[0m boom\r\n" +
 		"[2026-02-20 08:30:23.426] [INFO] stamped\n" +
 		"\r 50%|#####     | 1/2 [00:01<00:01, 1.0s/it]\r100%|##########| 2/2 [00:02<00:00]\x1b[32m[INFO]\x1b[0m behind\n" +
-		"[Prompt Server] web root: /srv\n   - indented  \n"))
+		"[Prompt Server] web root: /srv\n   - indented  \n" +
+		"[2026-11-30 21:00:00.000] [info]  [INFO] got prompt\r\n[2026-11-30 21:00:00.000] [info]    Desktop's own\n"))
 	want := []line{
 		{text: "boom", level: "ERROR"}, {text: "stamped", level: "INFO"},
 		{text: "50%|#####     | 1/2 [00:01<00:01, 1.0s/it]", bar: true, step: "1", steps: "2"},
 		{text: "100%|##########| 2/2 [00:02<00:00]", bar: true, step: "2", steps: "2"},
 		{text: "behind", level: "INFO"}, {text: "[Prompt Server] web root: /srv"}, {text: "   - indented"},
+		{text: "got prompt", level: "INFO"}, {text: "  Desktop's own", level: "INFO"},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("want %d lines, got %+v", len(want), got)

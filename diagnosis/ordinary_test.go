@@ -132,6 +132,7 @@ func TestLogForms(t *testing.T) {
 		"level tag":       "[ERROR] " + said,
 		"colours":         "\x1b[1m\x1b[31m[ERROR]\x1b[0m " + said,
 		"Desktop":         "[error] " + said,
+		"newer Desktop":   "[2026-11-30 21:00:00.000] [info]  [ERROR] " + said,
 		"time stamp":      "[2026-02-20 08:30:23.426] " + said,
 		"stamp and level": "[2026-02-20 08:30:23.426] [ERROR] " + said,
 		"behind a bar":    "\r 50%|#####     | 2/4 [00:03<00:03,  1.55s/it]" + said,

@@ -27,8 +27,11 @@ type line struct {
 var (
 	// CSI sequences (ECMA-48 5.4), and the shorter escapes.
 	ansi = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]`)
-	// Since 0.23.0 ComfyUI tags lines with the level; a Desktop log has lower case.
-	levelTag = regexp.MustCompile(`^\[(DEBUG|DETAIL|INFO|WARNING|ERROR|CRITICAL|debug|info|warning|warn|error)\]\s?`)
+	// Since 0.23.0 ComfyUI tags lines with the level.
+	levelTag = regexp.MustCompile(`^\[(DEBUG|DETAIL|INFO|WARNING|ERROR|CRITICAL)\]\s?`)
+	// The desktop program's log (electron-log) has a tag of its own in front, filled up
+	// with blanks.
+	desktopTag = regexp.MustCompile(`^\[(?:(debug|warning|error|verbose|silly)\] ?|(info|warn)\] {0,2})`)
 	// ComfyUI-Manager's prestartup script adds a time stamp.
 	stampTag = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d[ T][\d:.,]+\]\s?`)
 	// tqdm draws `description: 17%|██  | 1/6 [00:03<00:17, 3.55s/it]`.
@@ -77,6 +80,10 @@ func plain(at time.Duration, text string) line {
 		return l
 	}
 	text = stampTag.ReplaceAllString(text, "")
+	if m := desktopTag.FindStringSubmatch(text); m != nil {
+		l.level = strings.ToUpper(m[1] + m[2])
+		text = text[len(m[0]):]
+	}
 	if m := levelTag.FindStringSubmatch(text); m != nil {
 		l.level = strings.ToUpper(m[1])
 		text = text[len(m[0]):]
