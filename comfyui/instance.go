@@ -2,9 +2,11 @@ package comfyui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -120,6 +122,9 @@ func (i *Instance) NotInForce(ctx context.Context) []string {
 
 // start opens the raw files and starts the process.
 func (i *Instance) start(env []string) error {
+	if err := keepCommand(i.layout.path(CommandFile), i.argv); err != nil {
+		return err
+	}
 	var err error
 	if i.log, err = newLogWriter(i.layout.dir, i.now, i.line); err != nil {
 		return err
@@ -138,6 +143,19 @@ func (i *Instance) start(env []string) error {
 	}
 	if i.link != nil {
 		i.link.Started()
+	}
+	return nil
+}
+
+// keepCommand writes down how a server was started, for a person who wants to start
+// it so.
+func keepCommand(path string, argv []string) error {
+	data, err := json.MarshalIndent(argv, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the command line: %w", err)
 	}
 	return nil
 }

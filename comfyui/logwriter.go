@@ -21,6 +21,8 @@ const (
 	LogFile    = "log.txt"      // the server's output, byte for byte
 	LogTimes   = "log.jsonl"    // a line each, with time and stream
 	EventsFile = "events.jsonl" // what the client sent and saw
+	// CommandFile has the words of the command line, a JSON list.
+	CommandFile = "command.json"
 )
 
 // maxLine cuts lines that never end, so that a server cannot fill our memory.

@@ -67,3 +67,31 @@ func (db *DB) Known(ctx context.Context, versions []memtrix.Version) ([]bool, er
 	}
 	return known, nil
 }
+
+// OfWorkflow are the trials of a workflow (memtrix.Workflow.Hash) in all sessions, in
+// the order in which they were stored; as in Trials without the points of their
+// series.
+func (db *DB) OfWorkflow(ctx context.Context, hash string) ([]*memtrix.Trial, error) {
+	return db.trials(ctx, `t.cell IN (SELECT id FROM cells WHERE workflow = ?)`, hash, false)
+}
+
+// TrialIDs are the numbers of the newest trials, the newest first, at most n.
+func (db *DB) TrialIDs(ctx context.Context, n int) ([]int64, error) {
+	rows, err := db.sql.QueryContext(ctx, `SELECT id FROM trials ORDER BY id DESC LIMIT ?`, n)
+	if err != nil {
+		return nil, db.failed("list trials", err)
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, db.failed("list trials", err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, db.failed("list trials", err)
+	}
+	return ids, nil
+}

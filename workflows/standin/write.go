@@ -225,6 +225,35 @@ func (f *Family) header(dtype string, fill Fill) ([]byte, *safetensors.Header, e
 	return safetensors.Encode(metadata, tensors)
 }
 
+// Image is a stand-in of zeros as little data: whoever writes Head, stretches the
+// file to Size and puts each part in its place has the file that Write writes.
+type Image struct {
+	Head  []byte
+	Size  int64 // bytes of the whole file
+	Parts []Part
+}
+
+// Part is what stands at a place of a file that is no weight.
+type Part struct {
+	At   int64 // offset, bytes
+	Data []byte
+}
+
+// Image makes the image of a stand-in.
+func (f *Family) Image(dtype string) (Image, error) {
+	head, h, err := f.header(dtype, Fill{})
+	if err != nil {
+		return Image{}, err
+	}
+	i := Image{Head: head, Size: h.FileSize()}
+	for _, e := range h.Tensors {
+		if data := f.content(e); len(data) > 0 {
+			i.Parts = append(i.Parts, Part{h.Size + e.Begin, data})
+		}
+	}
+	return i, nil
+}
+
 // Made is what a stand-in file says of itself.
 type Made struct {
 	Family string

@@ -323,3 +323,39 @@ func BenchmarkFillRandom(b *testing.B) {
 		fillRandom(buf, 1, patterns["BF16"])
 	}
 }
+
+// TestImage checks that an image gives the file that Write writes.
+func TestImage(t *testing.T) {
+	for _, name := range []string{"sd15", "t5-xxl"} {
+		f, err := Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		image, err := f.Image(f.DTypes[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "model.safetensors")
+		if err := Write(t.Context(), path, Plan{Family: f, DType: f.DTypes[0], FullSize: true}); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() != image.Size {
+			t.Errorf("%s: image of %d bytes, file of %d", name, image.Size, info.Size())
+		}
+		for _, p := range append(image.Parts, Part{0, image.Head}) {
+			got := make([]byte, len(p.Data))
+			if _, err := file.ReadAt(got, p.At); err != nil || !bytes.Equal(got, p.Data) {
+				t.Errorf("%s: the file has something else at %d (%v)", name, p.At, err)
+			}
+		}
+	}
+}
