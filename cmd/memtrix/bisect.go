@@ -16,21 +16,32 @@ import (
 )
 
 type bisectCmd struct {
-	Spec          string        `arg:"" optional:"" help:"Not yet: bisect the versions, packages, nodes or settings of a spec."`
-	Good          string        `hidden:"" help:"Not yet."`
-	Bad           string        `hidden:"" help:"Not yet."`
-	Candidates    string        `help:"The list: one candidate a line, the first one known to be good, the last one to be bad; - is standard input." placeholder:"FILE"`
+	Spec     string `arg:"" optional:"" help:"A spec of one cell, to be bisected over ComfyUI's commits, packages, custom nodes or settings." type:"path"`
+	Good     string `help:"The last good end: a release, a commit, a version of the spec; or settings (\"cache=classic vram-mode=normal\"). By default the spec's first version, or what an installation (path:) was before its last update." placeholder:"V"`
+	Bad      string `help:"The bad end; by default the spec's last version." placeholder:"V"`
+	Axis     string `help:"Along what: commits, packages, nodes, settings, or versions (those of the spec). By default what the two ends differ in, and further into what was found." enum:",commits,packages,nodes,settings,versions" default:""`
+	Meter    string `help:"What is compared: outcome, a meter's peak (ram.tree.rss), start:METER (until the first prompt), rested:METER, freed:METER, seconds or start-seconds. By default the outcome where the ends differ in it, else what differs most." placeholder:"M"`
+	Failure  string `help:"Only failures count whose message has this text; others leave a candidate untested." placeholder:"TEXT"`
+	Workflow string `help:"The workflow, where the spec has several." placeholder:"NAME"`
+	Hardware string `help:"The size of machine, where the spec has several." placeholder:"NAME"`
+	Settings string `help:"The settings, where the spec has several: as its table writes them." placeholder:"WORDS"`
+	NoHints  bool   `help:"Take all commits for equally likely, whatever they touch."`
+	Results  string `help:"Results folder: each run of a spec is a trial there." default:"memtrix-results" type:"path"`
+	Session  string `help:"new, last, or a session's name. By default an interrupted bisection of the same ends goes on." placeholder:"SESSION"`
+	Quiet    bool   `short:"q" help:"No progress."`
+
+	Candidates    string        `help:"Any program, instead of a spec: a list, one candidate a line, the first one known to be good, the last one to be bad; - is standard input." placeholder:"FILE"`
 	Command       string        `help:"What to run, by sh; {} is the candidate, always one argument." placeholder:"\"CMD {}\""`
-	Metric        string        `help:"pass: exit status 0 or another; value: the last line that CMD prints is a number. Exit status 125: this candidate cannot be tested." enum:"pass,value" default:"pass"`
+	Metric        string        `help:"Of --command. pass: exit status 0 or another; value: the last line that CMD prints is a number. Exit status 125: this candidate cannot be tested." enum:"pass,value" default:"pass"`
 	Deterministic bool          `help:"Every run of a candidate ends the same: none is repeated."`
-	Rates         []float64     `help:"How often runs fail at the good and at the bad end, where that is known; the ends are not run then." placeholder:"GOOD,BAD"`
+	Rates         []float64     `help:"Of --command: how often runs fail at the good and at the bad end, where that is known; the ends are not run then." placeholder:"GOOD,BAD"`
 	Levels        []float64     `help:"With --metric value: the values of both ends and the standard deviation of a run, where they are known." placeholder:"GOOD,BAD,SD"`
 	Sure          float64       `help:"Stop at this probability." default:"0.95"`
 	Find          string        `help:"Where there are several changes: the largest one (of values; else the first), the first or the last." enum:"largest,first,last" default:"largest"`
-	Timeout       time.Duration `help:"Most time for one run: over it, it failed (metric pass) or gave no value." placeholder:"10m"`
-	Jobs          int           `help:"Runs at once." default:"1"`
+	Timeout       time.Duration `help:"Of --command: most time for one run: over it, it failed (metric pass) or gave no value." placeholder:"10m"`
+	Jobs          int           `help:"Of --command: runs at once." default:"1"`
 	MaxRuns       int           `name:"max-runs" help:"Give up after so many runs." default:"1000"`
-	State         string        `help:"The file that keeps what every run told; without it, one beside the candidates' file, named after list and command, and removed at the end." placeholder:"FILE" type:"path"`
+	State         string        `help:"Of --command: the file that keeps what every run told; without it, one beside the candidates' file, named after list and command, and removed at the end." placeholder:"FILE" type:"path"`
 	JSON          bool          `name:"json" help:"One JSON document on standard output and nothing else there."`
 }
 
@@ -38,12 +49,20 @@ type bisectCmd struct {
 func (bisectCmd) Help() string {
 	return `Finds the first bad one of an ordered list of candidates in few runs, and says how sure it is. Runs may fail by luck and values may scatter: how much is learnt. The ends are run first, as many times as it takes to see that they differ.
 
+Of a spec the candidates are ComfyUI's commits between two versions (along first parents, with the packages that each requires), or the packages, custom nodes or settings in which the ends differ, one more of them as at the bad end in each candidate; what is found is gone into further: a commit's packages, a package's versions, a pack's commits. A candidate that cannot be tested (its packages do not install, it fails in another way than the bad end) counts neither for good nor for bad.
+
 A search that was stopped, however, goes on with the same command.
 
 Exit status: 0 with an answer, 1 when there is none (good and bad do not differ, an end cannot be tested), 2 for wrong usage, 3 when nothing could be run, 130 stopped by Ctrl-C.`
 }
 
 func (c *bisectCmd) Run(a *app) error {
+	if c.Spec != "" {
+		if c.Candidates != "" || c.Command != "" || c.Rates != nil || c.Levels != nil {
+			return usage{errors.New("give a spec, or --candidates and --command, not both")}
+		}
+		return c.runSpec(a)
+	}
 	o, own, err := c.options(a)
 	if err != nil {
 		return err
@@ -83,10 +102,10 @@ func (c *bisectCmd) Run(a *app) error {
 // state's file was not named.
 func (c *bisectCmd) options(a *app) (o command.Options, own bool, err error) {
 	switch {
-	case c.Spec != "" || c.Good != "" || c.Bad != "":
-		return o, false, usage{errors.New("bisect SPEC is not there yet: give the list of candidates with --candidates FILE and what to run with --command \"CMD {}\"")}
+	case c.Candidates == "" && (c.Good != "" || c.Bad != "" || c.Axis != "" || c.Meter != ""):
+		return o, false, usage{errors.New("--good, --bad, --axis and --meter are of a spec: name one ('memtrix init' writes one)")}
 	case c.Candidates == "":
-		return o, false, usage{errors.New("nothing to look through: give --candidates FILE, one candidate a line, the first one good, the last one bad")}
+		return o, false, usage{errors.New("nothing to look through: give a spec, or --candidates FILE, one candidate a line, the first one good, the last one bad")}
 	case c.Jobs < 1:
 		return o, false, usage{fmt.Errorf("--jobs %d: one at least", c.Jobs)}
 	case c.MaxRuns < 2:

@@ -16,6 +16,7 @@ import (
 // ready is a spec with all that it takes to run its trials.
 type ready struct {
 	plan    *memtrix.Plan
+	world   *world // answers further plans: a search does not know its cells beforehand
 	runner  *runner.Runner
 	display *progress.Display
 	session memtrix.Session
@@ -41,6 +42,7 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 		return nil, err
 	}
 	w.spec = spec
+	rd.world = w
 	if rd.plan, err = makePlan(a, spec, w); err != nil {
 		return nil, err
 	}

@@ -197,7 +197,7 @@ func explain(err error, r Request) error {
 	text := strings.ToLower(failed.Text())
 	for _, sign := range []string{"failed to fetch", "dns error", "connection", "network", "temporarily", "timed out", "offline", "name resolution"} {
 		if strings.Contains(text, sign) {
-			return fmt.Errorf("%w\nThe package index cannot be reached. Packages can also come from a folder (wheels: DIR), or from an environment that is there (python: and packages: keep)", err)
+			return fmt.Errorf("%w\n%w. Packages can also come from a folder (wheels: DIR), or from an environment that is there (python: and packages: keep)", err, ErrUnreachable)
 		}
 	}
 	if strings.Contains(text, "no solution found") || strings.Contains(text, "resolutionimpossible") || strings.Contains(text, "no matching distribution") {

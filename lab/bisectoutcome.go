@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"memtrix"
+)
+
+// classOf is what an outcome counts as, so that another failure than the one that is
+// looked for is not taken for it: "pass", "oom of vram", "startup-failure".
+func classOf(o memtrix.Outcome) string {
+	if m := o.Memory; m != "" && m != memtrix.MemoryNone && m != memtrix.MemoryUnknown {
+		return string(o.Kind) + " of " + string(m)
+	}
+	return string(o.Kind)
+}
+
+// classes are the outcomes that the two ends have most.
+type classes struct{ good, bad string }
+
+// classesOf finds the outcome that bad has more often than good, and the most frequent
+// one of good. Equal ones mean that no outcome tells the ends apart.
+func classesOf(good, bad []*memtrix.Trial) classes {
+	g, b := shares(good), shares(bad)
+	c := classes{good: most(g)}
+	c.bad = c.good
+	best := 0.0
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if d := b[name] - g[name]; name != c.good && d > best {
+			c.bad, best = name, d
+		}
+	}
+	return c
+}
+
+func (c classes) differ() bool { return c.good != c.bad }
+
+func shares(trials []*memtrix.Trial) map[string]float64 {
+	out := map[string]float64{}
+	for _, t := range trials {
+		out[classOf(t.Outcome)] += 1 / float64(len(trials))
+	}
+	return out
+}
+
+func most(shares map[string]float64) string {
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(shares)) {
+		if best == "" || shares[name] > shares[best] {
+			best = name
+		}
+	}
+	return best
+}
+
+// of says on which side a trial's outcome is; ok is false where it is on neither: it
+// failed in another way, which says nothing of the one that is looked for. failure, if
+// not empty, is in the message of the failure that is looked for.
+func (c classes) of(t *memtrix.Trial, failure string) (bad, ok bool) {
+	switch classOf(t.Outcome) {
+	case c.bad:
+		return true, c.bad == string(memtrix.Pass) || failure == "" || strings.Contains(strings.ToLower(t.Outcome.Message), strings.ToLower(failure))
+	case c.good:
+		return false, true
+	}
+	return false, false
+}
