@@ -9,6 +9,9 @@ func (e entry) marks() []string {
 	if e.cell.Version.Attached != nil {
 		marks = append(marks, "attached")
 	}
+	if e.cell.Workflow.Source == memtrix.SourceWatched {
+		marks = append(marks, "watched")
+	}
 	if e.trial == nil {
 		return marks
 	}
@@ -30,6 +33,9 @@ func attachedText(trials []*memtrix.Trial) string {
 		}
 		if text == "" {
 			text = "attached: on a server that ran before; it has no start and may hold memory of earlier work, so it is not compared with fresh ones"
+		}
+		if t.Watched() {
+			return text + "; watched: its user's own prompts ran, so it is compared with nothing"
 		}
 		if t.Shared {
 			return text + "; shared: prompts of others ran on it during the trial, whose memory is in its numbers"

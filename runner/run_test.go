@@ -53,6 +53,7 @@ type fakeInstance struct {
 	free    error
 	stuck   bool // POST /free is never answered
 	files   error
+	exit    *memtrix.Exit // how it ended by itself
 	stopped int
 }
 
@@ -93,6 +94,9 @@ func (f *fakeInstance) Free(ctx context.Context) error {
 
 func (f *fakeInstance) Stop(context.Context) memtrix.Exit {
 	f.stopped++
+	if f.exit != nil {
+		return *f.exit
+	}
 	return memtrix.Exit{Asked: true, BySignal: "INT"}
 }
 

@@ -47,21 +47,21 @@ func (r *Runner) Watch(stop context.Context, session memtrix.Session, c memtrix.
 func (t *trialRun) watchWork() error {
 	for n := 1; ; n++ {
 		result, err := t.instance.Do(t.stop, n)
-		if err != nil && result.Index > 0 && t.stop.Err() != nil {
-			t.warn("prompt %d was still at work when the watching ended", n)
-		}
-		if err == nil || result.Index > 0 && t.stop.Err() == nil {
-			t.trial.Prompts = append(t.trial.Prompts, result)
-		}
 		switch {
-		case t.stop.Err() != nil:
+		case err != nil && t.stop.Err() != nil:
+			if result.Index > 0 {
+				t.warn("prompt %d was still at work when the watching ended", n)
+			}
 			return nil
 		case err != nil:
 			if result.Index > 0 {
-				t.trial.Prompts[len(t.trial.Prompts)-1].Outcome = memtrix.Error
+				result.Outcome = memtrix.Error
+				t.trial.Prompts = append(t.trial.Prompts, result)
 			}
 			return err
 		}
+		// What was heard before the end still counts: the loop ends when nothing is left.
+		t.trial.Prompts = append(t.trial.Prompts, result)
 		if w, ok := t.r.Progress.(Watcher); ok {
 			w.Verdict(result, t.verdictSoFar(result))
 		}
@@ -154,7 +154,7 @@ func (t *trialRun) judgeWatched() memtrix.Outcome {
 	}
 	t.trial.Cell.Workflow.Graph = t.graphOf(failedAt)
 	if failedAt < last {
-		failed.Message = fmt.Sprintf("prompt %d of %d: %s; what ran after it passed", failedAt, last, cut(failed))
+		failed.Message = fmt.Sprintf("prompt %d of %d: %s", failedAt, last, cut(failed))
 	}
 	return *failed
 }
