@@ -69,8 +69,8 @@ func NewChart(t *memtrix.Trial, columns int) Chart {
 		title, total string
 		layers       []holder
 	}{
-		{"RAM", memtrix.RAMTreeRSS, ramHolders(t)},
 		{"VRAM", vramTotal(t), vramHolders(t)},
+		{"RAM", memtrix.RAMTreeRSS, ramHolders(t)},
 	} {
 		if s, ok := newStack(t, v.axis, st.total, st.layers, columns); ok {
 			s.Title = st.title

@@ -36,6 +36,7 @@ func facts(t *memtrix.Trial) map[string]string {
 			all[name] = value
 		}
 	}
+	delete(all, "python.path") // says more of the machine than of the trial
 	for name, value := range v.Packages {
 		all["package."+name] = value
 	}
@@ -48,6 +49,8 @@ func facts(t *memtrix.Trial) map[string]string {
 // environments are the different ones of a session, in the order of its versions.
 func environments(s Session) []EnvironmentView {
 	ids := map[string][]int64{}
+	settings := map[string][]string{}
+	perVersion := map[string]int{}
 	var list []EnvironmentView
 	for _, e := range s.entries() {
 		if e.trial == nil {
@@ -61,11 +64,19 @@ func environments(s Session) []EnvironmentView {
 				view.Facts = append(view.Facts, [2]string{OneLine(name), OneLine(all[name])})
 			}
 			list = append(list, view)
+			perVersion[view.Label]++
 		}
 		ids[key] = append(ids[key], e.trial.ID)
+		if text := OneLine(settingsText(e.cell)); !slices.Contains(settings[key], text) {
+			settings[key] = append(settings[key], text)
+		}
 	}
-	for i := range list {
-		list[i].Trials = rangesText(ids[list[i].key])
+	for i, view := range list {
+		list[i].Trials = rangesText(ids[view.key])
+		// A server's banner differs with its settings.
+		if perVersion[view.Label] > 1 && len(settings[view.key]) == 1 {
+			list[i].Label += ", " + settings[view.key][0]
+		}
 	}
 	return list
 }

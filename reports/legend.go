@@ -30,7 +30,7 @@ func (v timeline) legendRows() [][]legendEntry {
 	var lines, classes []legendEntry
 	for i := range v.lines {
 		l := &v.lines[i]
-		lines = append(lines, legendEntry{text: lineText(v.trial, l.label, l.series.Meter), line: &l.style})
+		lines = append(lines, legendEntry{text: curveText(v.trial, l.label, l.series.Meter), line: &l.style})
 	}
 	for _, class := range v.classes {
 		classes = append(classes, legendEntry{text: class, box: v.colors[class]})
@@ -38,7 +38,7 @@ func (v timeline) legendRows() [][]legendEntry {
 	return append(flow(lines), flow(classes)...)
 }
 
-func lineText(t *memtrix.Trial, label string, m memtrix.Meter) string {
+func curveText(t *memtrix.Trial, label string, m memtrix.Meter) string {
 	txt := label + " (" + m.Name
 	if m.Source != "" {
 		txt += ", " + m.Source

@@ -106,7 +106,7 @@ func differenceText(s Session, rows []row) []string {
 // without a package, says so in every trial.
 func notes(s Session, rows []row) []string {
 	var lines []string
-	g := grouped{ids: map[string][]string{}}
+	g := grouped{ids: map[string][]int64{}}
 	for _, r := range rows {
 		name := r.cell.Version.Name + ", " + settingsText(r.cell)
 		switch {
@@ -139,7 +139,7 @@ func notes(s Session, rows []row) []string {
 // grouped are notes in the order of their first trial, with all their trials.
 type grouped struct {
 	order []string
-	ids   map[string][]string
+	ids   map[string][]int64
 }
 
 func (g *grouped) add(t *memtrix.Trial, note string) {
@@ -149,7 +149,7 @@ func (g *grouped) add(t *memtrix.Trial, note string) {
 	if g.ids[note] == nil {
 		g.order = append(g.order, note)
 	}
-	g.ids[note] = append(g.ids[note], strconv.FormatInt(t.ID, 10))
+	g.ids[note] = append(g.ids[note], t.ID)
 }
 
 func (g *grouped) lines() []string {
@@ -159,7 +159,7 @@ func (g *grouped) lines() []string {
 		if len(g.ids[note]) > 1 {
 			name = "trials "
 		}
-		lines = append(lines, strings.Split(name+strings.Join(g.ids[note], ", ")+": "+note, "\n")...)
+		lines = append(lines, strings.Split(name+rangesText(g.ids[note])+": "+note, "\n")...)
 	}
 	return lines
 }

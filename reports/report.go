@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"memtrix"
 )
@@ -11,7 +12,7 @@ import (
 // made of the same sheet and heat maps that the table, the Markdown summary and the
 // pictures are made of. It is pure data and encodes as JSON.
 type Report struct {
-	Title    string `json:"title"`
+	Title    string `json:"title"` // without what Simulated says
 	Headline string `json:"headline"`
 	// Simulated says which trials are no measurements, "" where all are.
 	Simulated string       `json:"simulated,omitempty"`
@@ -23,8 +24,10 @@ type Report struct {
 	Trends    []Trend      `json:"trends"`
 	// Environments are what differs between the trials' machines and versions.
 	Environments []EnvironmentView `json:"environments"`
-	Sources      []string          `json:"sources"`
-	Notes        []string          `json:"notes"`
+	// Compare are places in Environments that are worth comparing first.
+	Compare [2]int   `json:"compare"`
+	Sources []string `json:"sources"`
+	Notes   []string `json:"notes"`
 }
 
 // Column is one of the table.
@@ -87,8 +90,8 @@ const MapLevels = 12
 func NewReport(s Session) Report {
 	sh := newSheet(s)
 	r := Report{
-		Title: sh.title, Headline: headlineText(s), Simulated: simulatedText(s.Trials), Versions: s.versionOrder(),
-		Trends: s.Trends, Sources: sh.sources, Notes: sh.notes,
+		Title: plainTitle(s), Headline: headlineText(s), Simulated: simulatedText(s.Trials), Versions: s.versionOrder(),
+		Trends: s.Trends, Sources: sh.sources, Notes: withoutProofs(sh.notes),
 	}
 	for _, c := range sh.columns {
 		r.Columns = append(r.Columns, Column{Title: c.title, Unit: c.unit, How: c.how, Number: c.right})
@@ -111,12 +114,36 @@ func NewReport(s Session) Report {
 		}
 		r.Rows = append(r.Rows, row)
 	}
+	r.Compare = s.worthComparing(place, sh.entries)
 	for _, meter := range HeatmapMeters(s) {
 		if m := newHeatmap(s, meter); len(m.rows) > 0 && len(m.columns) > 0 {
 			r.Maps = append(r.Maps, m.view(s))
 		}
 	}
 	return r
+}
+
+// worthComparing are the environments of the worst trial that an earlier one can be
+// compared with, and of that one; else the first and the last.
+func (s Session) worthComparing(place map[string]int, rows []row) [2]int {
+	earlier := s.before()
+	for _, r := range rows {
+		if r.trial == nil {
+			continue
+		}
+		if _, trials := earlier.of(r.trial); len(trials) > 0 {
+			return [2]int{place[environmentKey(trials[0])], place[environmentKey(r.trial)]}
+		}
+	}
+	return [2]int{0, max(0, len(place)-1)}
+}
+
+// withoutProofs leaves out lines of evidence and advice, which a page has with each
+// failure.
+func withoutProofs(notes []string) []string {
+	return slices.DeleteFunc(slices.Clone(notes), func(n string) bool {
+		return strings.HasPrefix(n, "| ") || strings.HasPrefix(n, "> ")
+	})
 }
 
 func (t tone) String() string {

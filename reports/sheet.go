@@ -100,6 +100,14 @@ func newSheet(s Session) sheet {
 }
 
 func sessionTitle(s Session) string {
+	title := plainTitle(s)
+	if simulated := simulatedText(s.Trials); simulated != "" {
+		title = OneLine(title + ", " + simulated)
+	}
+	return title
+}
+
+func plainTitle(s Session) string {
 	title := "session"
 	if s.Name != "" {
 		title += " " + s.Name
@@ -108,9 +116,6 @@ func sessionTitle(s Session) string {
 		title += " of " + s.Spec
 	}
 	title += ": " + plural(len(s.Trials), "trial", "trials")
-	if simulated := simulatedText(s.Trials); simulated != "" {
-		title += ", " + simulated
-	}
 	return OneLine(title)
 }
 

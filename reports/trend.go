@@ -1,130 +1,208 @@
 package reports
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"memtrix"
+	"memtrix/history"
 	"memtrix/regress"
 )
 
-// Trend is a meter of one series of cells (settings, hardware, workflow) over
-// versions and time, with what changed in it and is not noise.
+// Trend is a line of a history as it is drawn: one cell over versions or over time,
+// trial by trial, with the changes along it.
 type Trend struct {
-	Series string       `json:"series"` // its key
-	Name   string       `json:"name"`   // "sd15, cache=none"
-	Meter  string       `json:"meter"`
-	Unit   memtrix.Unit `json:"unit"`
-	Points []TrendPoint `json:"points"`
-	// Changes are places in Points, with reasons.
-	Changes   []TrendChange `json:"changes"`
-	Simulated bool          `json:"simulated,omitempty"`
+	Name string       `json:"name"` // "sd15, cache=none"
+	Axis history.Axis `json:"axis"`
+	// Control is the cell that is frozen in every respect.
+	Control   bool         `json:"control,omitempty"`
+	Simulated bool         `json:"simulated,omitempty"`
+	Points    []TrendPoint `json:"points"`
+	Meters    []TrendMeter `json:"meters"`
+	// Outcomes are the changes in how trials end.
+	Outcomes []TrendChange `json:"outcomes"`
 }
 
-// TrendPoint is one trial of a trend.
+// TrendPoint is one trial.
 type TrendPoint struct {
-	Version string              `json:"version"`
-	Commit  string              `json:"commit,omitempty"`
-	Started time.Time           `json:"started,omitzero"`
-	Session int64               `json:"session"`
 	Trial   int64               `json:"trial"`
+	Place   string              `json:"place"` // the version, or the session
+	Version string              `json:"version"`
+	Commit  string              `json:"commit,omitempty"` // its first letters
+	Started string              `json:"started,omitempty"`
 	Outcome memtrix.OutcomeKind `json:"outcome"`
-	// Value is nil where the trial has none: one that failed stopped somewhere, and
-	// that is an outcome and no small value.
-	Value *int64 `json:"value,omitempty"`
+}
+
+// TrendMeter are the numbers of one meter along the points.
+type TrendMeter struct {
+	Meter string `json:"meter"`
+	Label string `json:"label"` // "peak vram.device.used"
+	// Unit is "MiB", "s" or "" for a count.
+	Unit string `json:"unit"`
+	// Values are in Unit; null where the trial has none. One that failed stopped
+	// somewhere: that is an outcome and no small value.
+	Values  []*float64    `json:"values"`
+	Changes []TrendChange `json:"changes"`
 }
 
 // TrendChange is a change along a trend.
 type TrendChange struct {
-	Kind   regress.Kind `json:"kind"`
-	At     int          `json:"at"` // the first point after it
-	Before float64      `json:"before"`
-	After  float64      `json:"after"`
-	Reason string       `json:"reason"`
+	Kind  regress.Kind `json:"kind"`
+	At    int          `json:"at"` // the first point after it
+	Worse bool         `json:"worse"`
+	// Before and After are levels in the meter's unit; of outcomes, shares.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	Reason string  `json:"reason"`
+	// Causes are what else differs there, the likeliest first.
+	Causes []string `json:"causes,omitempty"`
 }
 
-// Analyse finds the changes along points; regress.Changes is one.
-type Analyse func([]regress.Point, regress.Options) []regress.Change
+const (
+	// mostPoints bounds a trend to its newest trials.
+	mostPoints  = 1000
+	shownCauses = 6
+)
 
-// fewestTrend is how many points are worth a trend.
-const fewestTrend = 3
-
-// NewTrends lines up trials of several sessions: for each series of cells and each
-// meter that reports show, in the order of the versions and then of time. Simulated
-// trials and measured ones are never in one trend, and trials during which others
-// used the server are in none. Trends with a change come first.
-func NewTrends(s Session, trials []*memtrix.Trial, analyse Analyse) []Trend {
-	type key struct {
-		series    string
-		simulated bool
-	}
-	all := Session{Trials: trials, Versions: s.Versions, Plan: s.Plan}
-	versions := all.versionOrder()
-	byKey := map[key][]*memtrix.Trial{}
-	var keys []key
-	for _, t := range trials {
-		switch t.Outcome.Kind {
-		case memtrix.Interrupted, memtrix.HarnessFailure, memtrix.NotApplicable:
-			continue // says nothing of a version
-		}
-		if t.Shared {
-			continue
-		}
-		k := key{t.Cell.Series(), t.Simulated}
-		if byKey[k] == nil {
-			keys = append(keys, k)
-		}
-		byKey[k] = append(byKey[k], t)
-	}
-	name := rowNamer(all.entries())
-	var trends []Trend
-	for _, k := range keys {
-		line := byKey[k]
-		slices.SortStableFunc(line, func(a, b *memtrix.Trial) int {
-			return cmp.Or(
-				slices.Index(versions, a.Cell.Version.Name)-slices.Index(versions, b.Cell.Version.Name),
-				a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
-		})
-		if len(line) < fewestTrend {
-			continue
-		}
-		for _, meter := range HeatmapMeters(Session{Trials: line}) {
-			t := newTrend(line, meter, analyse)
-			t.Series, t.Name, t.Simulated = k.series, OneLine(name(line[0].Cell)), k.simulated
+// NewTrends draws up lines of a history with what package history found along them:
+// changes[i] are those of lines[i]. Lines with a change for the worse come first, then
+// those with any. Meters that no trial of a line has are left out of it.
+func NewTrends(lines []history.Line, meters []string, changes [][]history.Change) []Trend {
+	trends := make([]Trend, 0, len(lines))
+	for i, l := range lines {
+		if t := newTrend(l, meters, changes[i]); len(t.Points) > 0 && len(t.Meters) > 0 {
 			trends = append(trends, t)
 		}
 	}
-	slices.SortStableFunc(trends, func(a, b Trend) int { return min(len(b.Changes), 1) - min(len(a.Changes), 1) })
+	slices.SortStableFunc(trends, func(a, b Trend) int { return b.weight() - a.weight() })
 	return trends
 }
 
-func newTrend(line []*memtrix.Trial, meter string, analyse Analyse) Trend {
-	trend := Trend{Meter: meter, Unit: memtrix.UnitBytes, Points: []TrendPoint{}, Changes: []TrendChange{}}
-	points := make([]regress.Point, len(line))
-	for i, t := range line {
-		p := TrendPoint{
-			Version: t.Cell.Version.Name, Commit: t.Cell.Version.Commit, Started: t.Started,
-			Session: t.Session, Trial: t.ID, Outcome: t.Outcome.Kind,
-		}
-		points[i].Outcome = t.Outcome.Kind
-		if peak, ok := t.Peak(meter); ok && t.Outcome.Kind == memtrix.Pass {
-			p.Value = &peak.Value
-			points[i].Value, points[i].Known = float64(peak.Value), true
-		}
-		trend.Points = append(trend.Points, p)
+// weight is larger the more a person should look at a trend.
+func (t Trend) weight() int {
+	all := slices.Clone(t.Outcomes)
+	for _, m := range t.Meters {
+		all = append(all, m.Changes...)
 	}
-	o := regress.Options{Floor: regress.DefaultFloor(regress.Bytes), Unit: regress.Bytes, What: lowerFirst(mapTitle(meter))}
-	for _, c := range analyse(points, o) {
-		trend.Changes = append(trend.Changes, TrendChange{c.Kind, c.At, c.Before, c.After, c.Reason})
+	switch {
+	case slices.ContainsFunc(all, func(c TrendChange) bool { return c.Worse }):
+		return 2
+	case len(all) > 0:
+		return 1
 	}
-	return trend
+	return 0
 }
 
-// lowerFirst is text in the middle of a sentence: "peak VRAM".
-func lowerFirst(text string) string {
-	if text == "" || text[0] < 'A' || text[0] > 'Z' {
-		return text
+func newTrend(l history.Line, meters []string, changes []history.Change) Trend {
+	t := Trend{Name: OneLine(lineText(l)), Axis: l.Axis, Control: l.Control, Simulated: l.Simulated, Points: []TrendPoint{}, Outcomes: []TrendChange{}}
+	var trials []*memtrix.Brief
+	places := map[int64]string{}
+	for _, p := range l.Places {
+		for _, b := range p.Trials {
+			trials, places[b.Trial.ID] = append(trials, b), p.Name
+		}
 	}
-	return string(text[0]+'a'-'A') + text[1:]
+	trials = trials[max(0, len(trials)-mostPoints):]
+	at := map[int64]int{}
+	for i, b := range trials {
+		at[b.Trial.ID] = i
+		v := b.Trial.Cell.Version
+		t.Points = append(t.Points, TrendPoint{
+			Trial: b.Trial.ID, Place: OneLine(places[b.Trial.ID]), Version: OneLine(v.Name), Commit: v.Commit[:min(len(v.Commit), 10)],
+			Started: timeText(b.Trial.Started), Outcome: b.Trial.Outcome.Kind,
+		})
+	}
+	for _, meter := range meters {
+		if m, ok := newTrendMeter(trials, meter); ok {
+			t.Meters = append(t.Meters, m)
+		}
+	}
+	for _, c := range changes {
+		// What was before the first point that is drawn is not drawn either.
+		place, ok := at[c.TrialAfter]
+		if !ok {
+			continue
+		}
+		shown := newTrendChange(c, place)
+		if c.Meter == "" {
+			t.Outcomes = append(t.Outcomes, shown)
+			continue
+		}
+		if i := slices.IndexFunc(t.Meters, func(m TrendMeter) bool { return m.Meter == c.Meter }); i >= 0 {
+			t.Meters[i].Changes = append(t.Meters[i].Changes, shown)
+		}
+	}
+	return t
+}
+
+func newTrendChange(c history.Change, at int) TrendChange {
+	shown := TrendChange{Kind: c.Kind, At: at, Worse: c.Worse, Before: c.Before, After: c.After, Reason: OneLine(c.Reason)}
+	if c.Unit == memtrix.UnitBytes {
+		shown.Before, shown.After = c.Before/mib, c.After/mib
+	}
+	for _, cause := range c.Causes[:min(len(c.Causes), shownCauses)] {
+		shown.Causes = append(shown.Causes, OneLine(causeText(cause)))
+	}
+	if more := len(c.Causes) - shownCauses; more > 0 {
+		shown.Causes = append(shown.Causes, plural(more, "more", "more"))
+	}
+	return shown
+}
+
+func causeText(c history.Cause) string {
+	text := string(c.Kind) + " " + c.Name
+	if c.Kind == history.CauseComfyUI {
+		text = "ComfyUI " + c.Name
+	}
+	switch {
+	case c.Before == "":
+		return text + " " + c.After + " (new)"
+	case c.After == "":
+		return text + " " + c.Before + " (gone)"
+	}
+	return text + " " + c.Before + " → " + c.After
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}
+
+// lineText says what a line is about: "sdxl, default, card-8g, master by date".
+func lineText(l history.Line) string {
+	text := l.Workflow + ", " + l.Settings.String()
+	if l.Hardware != "" && l.Hardware != "as-is" {
+		text += ", " + l.Hardware
+	}
+	if l.Probe {
+		text += " (probe)"
+	}
+	if l.Version != "" {
+		return text + ", " + l.Version + " over time"
+	}
+	return text + ", over versions"
+}
+
+func newTrendMeter(trials []*memtrix.Brief, meter string) (TrendMeter, bool) {
+	m := TrendMeter{Meter: meter, Label: history.Label(meter), Changes: []TrendChange{}}
+	known := 0
+	for _, b := range trials {
+		n, ok := b.Numbers[meter]
+		if !ok || b.Trial.Outcome.Kind != memtrix.Pass {
+			m.Values = append(m.Values, nil)
+			continue
+		}
+		known++
+		v := float64(n.Value)
+		switch n.Unit {
+		case memtrix.UnitBytes:
+			m.Unit, v = "MiB", v/mib
+		case memtrix.UnitNanoseconds:
+			m.Unit, v = "s", v/1e9
+		}
+		m.Values = append(m.Values, &v)
+	}
+	return m, known > 1
 }
