@@ -12,7 +12,7 @@ import (
 // rank orders kinds of causes: what moved memory in ComfyUI's own history most often
 // comes first.
 var rank = []CauseKind{
-	CauseComfyUI, CauseNode, CausePackage, CauseFlag, CauseVariable, CauseDriver, CauseCard,
+	CauseComfyUI, CauseNode, CausePackage, CauseFlag, CauseVariable, CauseServer, CauseDriver, CauseCard,
 	CauseKernel, CauseMachine, CauseInterpreter, CauseMemtrix, CauseOther,
 }
 
@@ -89,6 +89,12 @@ func kindOf(fact string) (CauseKind, string, bool) {
 		return CauseNode, rest, true
 	case "env":
 		return CauseVariable, rest, true
+	case "banner":
+		switch rest {
+		case "comfyui", "python", "torch", "total-ram", "total-vram":
+			return "", "", false
+		}
+		return CauseServer, rest, true
 	case "driver", "cuda":
 		return CauseDriver, fact, true
 	case "gpu":

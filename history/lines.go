@@ -215,3 +215,12 @@ func numbers(release string) []int {
 	}
 	return all
 }
+
+// Trials are all trials of a line.
+func (l Line) Trials() []*memtrix.Brief {
+	var all []*memtrix.Brief
+	for _, p := range l.Places {
+		all = append(all, p.Trials...)
+	}
+	return all
+}

@@ -146,6 +146,7 @@ const (
 	CausePackage     CauseKind = "package"
 	CauseFlag        CauseKind = "flag"
 	CauseVariable    CauseKind = "variable"
+	CauseServer      CauseKind = "server" // what it says of itself: attention, dtypes
 	CauseDriver      CauseKind = "driver" // and CUDA
 	CauseCard        CauseKind = "card"
 	CauseKernel      CauseKind = "kernel"

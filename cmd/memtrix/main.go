@@ -11,6 +11,8 @@
 //	memtrix plan SPEC                              what a spec would run, and what cannot be run
 //	memtrix run SPEC                               run it; an interrupted session goes on
 //	memtrix report                                 the last session again: table and pictures
+//	memtrix compare A B                            two versions, sessions or trials side by side
+//	memtrix history                                series over nights and versions, with what changed
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix watch --url URL                        look on at a ComfyUI that runs, while you work with it
@@ -52,6 +54,8 @@ type cli struct {
 	Init    initCmd       `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
 	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
 	Keep    keepCmd       `cmd:"" help:"Mark trials as kept: their recorded series stay whole."`
+	Compare compareCmd    `cmd:"" help:"Two sessions, versions or trials side by side: what differs, how surely, and how many more repeats would tell."`
+	History historyCmd    `cmd:"" help:"Series over sessions and versions, with what changed and what else changed there."`
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
 	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`
