@@ -36,6 +36,9 @@ func (c *cased) notStarted() (memtrix.Outcome, bool) {
 	if c.e.died() {
 		o.Message = "the server ended before it was ready, " + ended(c.e.Exit)
 	}
+	if c.e.Exit.Unknown {
+		o.Message = "the server went away before it was ready"
+	}
 	if known {
 		o.Message, o.Rule, o.Advice = why.message, why.rule, why.advice
 	}

@@ -48,7 +48,7 @@ func Find(in installs.Install) ([]State, []string, error) {
 		return nil, nil, fmt.Errorf("past of an installation: no folder is known")
 	}
 	now, warnings := Now(in)
-	f := &finder{in: in, now: now, warnings: warnings}
+	f := &finder{in: in, now: now, warnings: warnings, releases: gitOf(in.On, in.Tree).releases()}
 	f.reflog()
 	f.branches()
 	f.updater()
@@ -63,6 +63,7 @@ type finder struct {
 	now      State
 	found    []State
 	warnings []string
+	releases map[string]string // by commit
 }
 
 func (f *finder) warn(format string, args ...any) {
@@ -71,6 +72,9 @@ func (f *finder) warn(format string, args ...any) {
 
 // add keeps a state that differs from now in something that it tells.
 func (f *finder) add(s State) {
+	if s.Release == "" && s.Commit != "" {
+		s.Release = f.releases[s.Commit]
+	}
 	if len(Diff(s, f.now)) == 0 {
 		return
 	}

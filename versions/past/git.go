@@ -25,6 +25,9 @@ type repository struct {
 
 // gitOf finds the git folder of a tree. A file ".git" names it (worktrees, modules).
 func gitOf(m installs.Machine, tree string) repository {
+	if tree == "" {
+		return repository{m: m}
+	}
 	dot := m.Join(tree, ".git")
 	if m.IsDir(dot) {
 		return repository{m: m, dir: dot, common: dot}
@@ -95,6 +98,40 @@ func (g repository) packed() map[string]string {
 		}
 	}
 	return refs
+}
+
+// releases are ComfyUI's releases by commit: its tags are v0.29.0 and so on. An
+// annotated tag's commit stands in the line below it ("^").
+func (g repository) releases() map[string]string {
+	all := map[string]string{}
+	if g.dir == "" {
+		return all
+	}
+	tag := func(name, hash string) {
+		if release, ok := strings.CutPrefix(name, "refs/tags/v"); ok {
+			all[hash] = release
+		}
+	}
+	if data, err := g.m.Read(g.m.Join(g.common, "packed-refs")); err == nil {
+		last := ""
+		for line := range strings.Lines(string(data)) {
+			line = strings.TrimSpace(line)
+			if peeled, ok := strings.CutPrefix(line, "^"); ok {
+				tag(last, peeled)
+				continue
+			}
+			hash, name, _ := strings.Cut(line, " ")
+			tag(name, hash)
+			last = name
+		}
+	}
+	for _, e := range g.m.List(g.m.Join(g.common, "refs/tags")) {
+		data, err := g.m.Read(g.m.Join(g.common, "refs/tags", e.Name()))
+		if err == nil {
+			tag("refs/tags/"+e.Name(), strings.TrimSpace(string(data)))
+		}
+	}
+	return all
 }
 
 // branches are the local branches with their commits.

@@ -95,17 +95,18 @@ func (f *finder) packageDays() {
 	if len(all) < 2 {
 		return
 	}
-	names := memoryPackages(all[0].Packages)
+	names := all[0].Memory()
 	if len(names) == 0 {
 		return
 	}
 	f.warn("packages of %s, which versions they replaced is not known: %s", all[0].Date.Format(time.DateOnly), strings.Join(names, ", "))
 }
 
-// memoryPackages are those of a set that have to do with memory.
-func memoryPackages(set map[string]string) []string {
+// Memory are the packages of that day that decide about memory, with their
+// versions, sorted.
+func (d Day) Memory() []string {
 	var names []string
-	for name, version := range set {
+	for name, version := range d.Packages {
 		if weight(name) < 2 && !strings.HasPrefix(name, "nvidia-") {
 			names = append(names, fmt.Sprintf("%s %s", name, version))
 		}

@@ -76,7 +76,7 @@ func TestReflog(t *testing.T) {
 		moved(atHead, atHead, day(11, 3, 9), "checkout: moving from master to v0.29.0")
 	m := machine("linux", code("home/me/ComfyUI", tree{
 		".git/HEAD":         "ref: refs/heads/master\n",
-		".git/packed-refs":  "# pack-refs with: peeled fully-peeled sorted\n" + atHead + " refs/heads/master\n" + older1 + " refs/tags/v0.27.0\n",
+		".git/packed-refs":  "# pack-refs with: peeled fully-peeled sorted\n" + atHead + " refs/heads/master\n" + older1 + " refs/tags/v0.27.0\n4444444444444444444444444444444444444444 refs/tags/v0.28.0\n^" + older2 + "\n",
 		".git/logs/HEAD":    log,
 		"venv/bin/python":   "",
 		"venv/pyvenv.cfg":   "",
@@ -96,6 +96,9 @@ func TestReflog(t *testing.T) {
 	}
 	for i, w := range want {
 		s := states[i]
+		if release := map[string]string{older1: "0.27.0", older2: "0.28.0"}[w.commit]; s.Release != release {
+			t.Errorf("state %d: release %q, want %q", i, s.Release, release)
+		}
 		if s.Commit != w.commit || s.Source != w.source {
 			t.Errorf("state %d: got %s %q, want %s %q", i, s.Commit, s.Source, w.commit, w.source)
 		}
