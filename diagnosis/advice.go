@@ -69,6 +69,9 @@ func (c *cased) advise(o memtrix.Outcome) []Advice {
 		case o.Kind == memtrix.Error && o.Memory == memtrix.MemoryNone && o.Requested != nil:
 			a.add(costReport, 0, "no machine can give that: look at the inputs of the node, and report it to who wrote it; memory settings do not help")
 			return a.list
+		case o.Kind == memtrix.Killed && o.Memory == memtrix.MemoryUnknown:
+			a.silent()
+			return a.list
 		default:
 			return nil
 		}
@@ -241,6 +244,22 @@ func (a *adviser) commit() {
 	}
 	a.undo("mmap", "off", false, a.weights(), "which reads whole files into memory")
 	a.smaller()
+}
+
+// silent is about a server that ended without a word: where its system keeps one.
+func (a *adviser) silent() {
+	switch a.e.Platform {
+	case "windows":
+		a.add(costFree, 0, "look into the Event Viewer (Windows Logs, Application) for the error of python.exe at that time: it names the module that failed, mostly a driver's or torch's")
+		if a.o.Phase == memtrix.PhaseLoad || a.o.Phase == "" {
+			a.add(costMachine, 0, "let Windows manage the page file (System, Advanced, Performance, Virtual memory) on a disk with space, and restart: Python may end like this when RAM and page file together are used up while a model is loaded")
+		}
+	case "linux":
+		a.add(costFree, 0, "ask the kernel whether it ended the server because RAM ran out: journalctl -k | grep -iE 'out of memory|oom-kill' (or dmesg)")
+		a.add(costMachine, 0, "if it did: close other programs that take RAM, or give the machine swap on a fast disk")
+	default:
+		a.add(costFree, 0, "start it from a terminal, and keep its last lines and its exit status")
+	}
 }
 
 func (a *adviser) addresses() {

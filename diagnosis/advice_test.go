@@ -115,6 +115,27 @@ func TestAdvice(t *testing.T) {
 		"update comfy-aimdo: releases before 0.2.6 lose addresses with each prompt")
 }
 
+// Ensure that a server which ended without a word is looked for where its system
+// keeps one, and that nothing is said about resolution.
+func TestAdviceOfSilence(t *testing.T) {
+	for platform, want := range map[string]string{"windows": "Event Viewer", "linux": "journalctl -k", "": "exit status"} {
+		o := Judge(Evidence{Log: logOf(bannerOff + "got prompt\nRequested to load SDXL\n"), Died: true, Exit: memtrix.Exit{Unknown: true}, Platform: platform})
+		all := strings.Join(o.Advice, "\n")
+		if o.Kind != memtrix.Killed || !strings.Contains(all, want) || strings.Contains(all, "resolution") || strings.Contains(all, "batch") {
+			t.Errorf("%q: %s, advice %q", platform, o.Kind, o.Advice)
+		}
+	}
+}
+
+// Ensure that advice to leave something out names the flags.
+func TestAdviceWithout(t *testing.T) {
+	log := Evidence{Log: logOf(strings.Replace(bannerOff, "NORMAL", "HIGH", 1)), Flags: flags029}
+	got := Advise(memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseLoad}, log)
+	if len(got) == 0 || strings.Join(got[0].Without, " ") != "--highvram" || len(got[0].Flags) > 0 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 // Ensure that a later prompt which failed is told what had stayed, and that a page
 // file is never answered with less resolution.
 func TestAdviceOfLaterPrompts(t *testing.T) {

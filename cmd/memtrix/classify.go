@@ -49,7 +49,7 @@ func (c *classifyCmd) Run(a *app) error {
 	}
 	evidence.Platform = platform
 	if platform == "" {
-		evidence.Platform = shownPlatform(evidence.Log)
+		evidence.Platform = diagnosis.PlatformOf(evidence.Log)
 	}
 	if c.Workflow != "" {
 		w, err := workflows.Load(c.Workflow)
@@ -93,21 +93,6 @@ func platformOf(name string) (string, error) {
 		return "darwin", nil
 	}
 	return "", fmt.Errorf("--platform %q is none of linux, windows, macos", name)
-}
-
-// shownPlatform is what paths and names in a log give away, "" for nothing.
-func shownPlatform(log []memtrix.LogLine) string {
-	for _, l := range log {
-		switch {
-		case strings.Contains(l.Text, `:\`), strings.Contains(l.Text, "** Platform: Windows"):
-			return "windows"
-		case strings.Contains(l.Text, "** Platform: Darwin"), strings.Contains(l.Text, `"/Users/`), strings.Contains(l.Text, "Mac Version "):
-			return "darwin"
-		case strings.Contains(l.Text, "** Platform: Linux"), strings.Contains(l.Text, `"/home/`), strings.Contains(l.Text, `"/opt/`), strings.Contains(l.Text, `"/root/`):
-			return "linux"
-		}
-	}
-	return ""
 }
 
 // exitOf reads "137", "-9", "0xC0000005", "signal:KILL". 0 is a server that was

@@ -13,10 +13,13 @@
 //	memtrix report                                 the last session again: table and pictures
 //	memtrix compare A B                            two versions, sessions or trials side by side
 //	memtrix history                                series over nights and versions, with what changed
+//	memtrix alarms                                 what changed for the worse, and what else changed there
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix watch --url URL                        look on at a ComfyUI that runs, while you work with it
 //	memtrix classify --log FILE                    which memory ran out, where, and what to do
+//	memtrix why                                    why the ComfyUI of this machine died, and the way back
+//	memtrix evidence TRIAL -o FILE.zip             a bundle about a trial, for a bug report
 //	memtrix changes --csv FILE                     what changed along series of trials, and is not noise
 //	memtrix bisect --candidates FILE --command CMD the first bad one of an ordered list, in few runs
 //	memtrix doctor                                 which meters this machine has, and what they cost
@@ -56,6 +59,7 @@ type cli struct {
 	Keep    keepCmd       `cmd:"" help:"Mark trials as kept: their recorded series stay whole."`
 	Compare compareCmd    `cmd:"" help:"Two sessions, versions or trials side by side: what differs, how surely, and how many more repeats would tell."`
 	History historyCmd    `cmd:"" help:"Series over sessions and versions, with what changed and what else changed there."`
+	Alarms  alarmsCmd     `cmd:"" help:"What changed for the worse and somebody should act on: list, ack, expect, close."`
 	Flags   flagsCmd      `cmd:"" help:"Show the launch flags of a ComfyUI, as its own parser has them."`
 	Demo    demoCmd       `cmd:"" help:"Show what memtrix does on a simulated ComfyUI (or a real one with --comfyui)."`
 	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`
@@ -66,7 +70,9 @@ type cli struct {
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`
 	Watch   watchCmd      `cmd:"" help:"Look on at a ComfyUI that runs: its memory and what becomes of each prompt, live, and recorded."`
 	Changes changesCmd    `cmd:"" help:"What changed along series of trials, and is not noise: levels, drifts, new failures."`
+	Evid    evidenceCmd   `cmd:"" name:"evidence" help:"A bundle about a trial for a bug report: report, log, workflow, versions, how to repeat it; personal things taken out."`
 	Class   classifyCmd   `cmd:"" name:"classify" help:"Say from a log, or one line of it, which memory ran out, where, who held it, and what to do."`
+	Why     whyCmd        `cmd:"" help:"Why ComfyUI died here: what ran out, what to change and where, what changed, and the way back."`
 	Doctor  doctorCmd     `cmd:"" help:"What this machine can tell about memory, why not the rest, and what asking takes."`
 	Which   versionCmd    `cmd:"" name:"version" help:"Which memtrix this is, for a bug report."`
 	Flows   workflowsCmd  `cmd:"" name:"workflows" help:"The built-in workflows."`

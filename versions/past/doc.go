@@ -54,7 +54,6 @@ func Find(in installs.Install) ([]State, []string, error) {
 	f.updater()
 	f.managerSnapshots()
 	f.desktopSnapshots()
-	f.packageDays()
 	return f.sorted(), f.warnings, nil
 }
 
@@ -99,7 +98,7 @@ func (f *finder) sorted() []State {
 			continue
 		}
 		kept[i].Source += "; " + s.Source
-		if len(s.Back) < len(kept[i].Back) {
+		if len(s.Back) <= len(kept[i].Back) { // a branch has a name
 			kept[i].Back = s.Back
 		}
 	}
@@ -120,7 +119,10 @@ type Change struct {
 // String says the change in one line.
 func (c Change) String() string {
 	name := c.What
-	if c.Kind == "custom node" {
+	switch c.Kind {
+	case "comfyui":
+		name = "ComfyUI"
+	case "custom node":
 		name = c.Kind + " " + c.What
 	}
 	switch {

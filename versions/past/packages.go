@@ -88,20 +88,6 @@ func days(all []installed) []Day {
 	return found
 }
 
-// packageDays warns of packages that came later than the rest: their dates say that
-// something changed, not what was there before.
-func (f *finder) packageDays() {
-	all := Days(f.in)
-	if len(all) < 2 {
-		return
-	}
-	names := all[0].Memory()
-	if len(names) == 0 {
-		return
-	}
-	f.warn("packages of %s, which versions they replaced is not known: %s", all[0].Date.Format(time.DateOnly), strings.Join(names, ", "))
-}
-
 // Memory are the packages of that day that decide about memory, with their
 // versions, sorted.
 func (d Day) Memory() []string {

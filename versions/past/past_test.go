@@ -149,10 +149,12 @@ func TestPortable(t *testing.T) {
 	if !slices.Contains(states[1].Back, `.\python_embeded\python.exe -s -m pip install comfy-aimdo==0.4.10`) {
 		t.Errorf("way back to packages: %q", states[1].Back)
 	}
-	if !slices.ContainsFunc(warnings, func(w string) bool {
-		return strings.Contains(w, "2026-11-02") && strings.Contains(w, "comfy-aimdo 0.4.13") && !strings.Contains(w, "torch")
-	}) {
-		t.Errorf("no word about the packages of the day: %q", warnings)
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "2026-10-05") {
+		t.Errorf("no word about packages that do not fit the code: %q", warnings)
+	}
+	days := Days(at(t, m, `D:\AI\ComfyUI_windows_portable`))
+	if len(days) != 2 || !days[0].Date.Equal(day(11, 2, 0)) || !slices.Equal(days[0].Memory(), []string{"comfy-aimdo 0.4.13"}) {
+		t.Errorf("days of packages: %+v", days)
 	}
 }
 
