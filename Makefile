@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log clean
+.PHONY: calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser page-paint clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -85,6 +85,16 @@ calibrate:
 # The alarms of a whole suite in simulated years: make suite-year [YEARS=10]
 suite-year:
 	MEMTRIX_SUITE=$(or $(YEARS),10) $(GO) test -count 1 -v -timeout 1h -run TestSuite ./regress/calibrate
+
+# A Chromium for the test of the HTML report, which is skipped without one. On Debian as
+# root; elsewhere install any Chromium, or name one in MEMTRIX_BROWSER.
+browser:
+	@command -v chromium-headless-shell chromium google-chrome >/dev/null || \
+	  { apt-get update -q && apt-get install -y -q --no-install-recommends chromium-headless-shell; }
+
+# How long the HTML report of 500 trials takes to the first paint, and how large it is.
+page-paint:
+	$(GO) test -run xxx -bench . -benchtime 5x ./reports/html
 
 clean:
 	rm -rf memtrix demo-results

@@ -181,14 +181,14 @@ func rowNamer(entries []entry) func(memtrix.Cell) string {
 // of the peaks.
 func newHeatCell(entries []entry, meter string) heatCell {
 	var failed []*memtrix.Trial
-	var values, ids []int64
+	var values, ids, failedIDs []int64
 	for _, e := range measuredOnly(entries) {
 		if e.trial == nil {
 			continue
 		}
 		ids = append(ids, e.trial.ID)
 		if e.trial.Outcome.Kind != memtrix.Pass {
-			failed = append(failed, e.trial)
+			failed, failedIDs = append(failed, e.trial), append(failedIDs, e.trial.ID)
 		} else if p, ok := e.trial.Peak(meter); ok {
 			values = append(values, p.Value)
 		}
@@ -206,7 +206,13 @@ func newHeatCell(entries []entry, meter string) heatCell {
 	default:
 		c = heatCell{kind: heatValue, value: int64(median(values)), least: slices.Min(values), most: slices.Max(values)}
 	}
-	c.trials = ids
+	// Who looks at a failure wants the trial that failed.
+	c.trials = failedIDs
+	for _, id := range ids {
+		if !slices.Contains(failedIDs, id) {
+			c.trials = append(c.trials, id)
+		}
+	}
 	return c
 }
 

@@ -90,7 +90,7 @@ const MapLevels = 12
 func NewReport(s Session) Report {
 	sh := newSheet(s)
 	r := Report{
-		Title: plainTitle(s), Headline: headlineText(s), Simulated: simulatedText(s.Trials), Versions: s.versionOrder(),
+		Title: plainTitle(s), Headline: headlineText(s), Simulated: simulatedText(s.Trials), Versions: oneLines(s.versionOrder()),
 		Trends: s.Trends, Sources: sh.sources, Notes: withoutProofs(sh.notes),
 	}
 	for _, c := range sh.columns {
@@ -159,7 +159,7 @@ func (h heatmap) view(s Session) Map {
 	unit := heatScale(h.to)
 	m := Map{
 		Meter: h.meter, Title: mapTitle(h.meter), Source: OneLine(sourceText(s, h.meter)), Unit: unit.unit,
-		From: unit.format(h.from), To: unit.format(h.to), Versions: h.columnLabels,
+		From: unit.format(h.from), To: unit.format(h.to), Versions: oneLines(h.columnLabels),
 	}
 	for i, name := range h.rows {
 		line := MapLine{Name: OneLine(name)}

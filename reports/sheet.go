@@ -91,7 +91,7 @@ func newSheet(s Session) sheet {
 		}
 	}
 	sh.rows = cells
-	sh.sources = sources(s, sh.columns, rows)
+	sh.sources = oneLines(sources(s, sh.columns, rows))
 	sh.notes = notes(s, rows)
 	for i := range sh.notes {
 		sh.notes[i] = OneLine(sh.notes[i])

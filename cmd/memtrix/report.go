@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"memtrix"
 	"memtrix/reports"
@@ -12,7 +13,8 @@ import (
 type reportCmd struct {
 	Session string `arg:"" optional:"" help:"A session's name; the last one by default."`
 	Results string `help:"Results folder." default:"memtrix-results" type:"existingdir"`
-	Format  string `help:"table (with pictures), markdown or json." enum:"table,markdown,json" default:"table"`
+	Format  string `help:"table (with pictures), markdown (fits a comment on a pull request), json, or html: one file with everything in it, that works offline." enum:"table,markdown,json,html" default:"table"`
+	Output  string `name:"output" short:"o" help:"Write it there instead of to standard output; not for table." placeholder:"FILE" type:"path"`
 	Trial   int64  `help:"One trial, from inside: what its probe told of each node and model." placeholder:"ID"`
 }
 
@@ -36,9 +38,17 @@ func (c *reportCmd) Run(a *app) error {
 	s := &reports.Session{Name: session.Name, Spec: session.Spec, Trials: memtrix.Current(trials)}
 	switch c.Format {
 	case "markdown":
-		return reports.Markdown(a.stdout, *s)
+		return output(a, c.Output, func(w io.Writer) error { return reports.Markdown(w, *s) })
 	case "json":
-		return reports.SessionJSON(a.stdout, *s)
+		return output(a, c.Output, func(w io.Writer) error { return reports.SessionJSON(w, *s) })
+	case "html":
+		return c.page(a, db, session, s)
+	}
+	if c.Output != "" {
+		return usage{errors.New("--output goes with --format markdown, json or html; a table's pictures are in the results folder")}
+	}
+	if s.Trends, err = trends(a.ctx, db, session, *s); err != nil {
+		return cannot{err}
 	}
 	return show(a, s, c.Results)
 }

@@ -10,13 +10,17 @@ import (
 type versionCmd struct{}
 
 func (versionCmd) Run(a *app) error {
+	fmt.Fprintln(a.stdout, programWords())
+	return nil
+}
+
+// programWords say which memtrix this is.
+func programWords() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		fmt.Fprintln(a.stdout, "memtrix (built without module information)")
-		return nil
+		return "memtrix (built without module information)"
 	}
-	fmt.Fprintln(a.stdout, buildWords(info))
-	return nil
+	return buildWords(info)
 }
 
 // buildWords are version, commit and whether it was changed, and Go's version.
