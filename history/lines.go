@@ -50,11 +50,35 @@ func grouped(trials []*memtrix.Brief) (map[string]*group, []string) {
 			groups[key] = &group{key: key, spec: t.Session.Spec}
 			order = append(order, key)
 		}
-		if Says(t) {
+		if Says(t) && (!experiment(t.Session.Spec) || hasValue(t)) {
 			groups[key].trials = append(groups[key].trials, t)
 		}
 	}
 	return groups, order
+}
+
+// experiments are what searches add to the name of their spec. They try one size or commit
+// after another: their trials are no nights of anything, but for those on which what was
+// found hangs.
+var experiments = []string{"floor", "ceiling", "leak", "oom-detail", "bisect", "diagnose"}
+
+func experiment(spec string) bool {
+	if strings.HasSuffix(spec, " abba") {
+		return true
+	}
+	i := strings.LastIndex(spec, ".")
+	return i >= 0 && slices.ContainsFunc(experiments, func(name string) bool {
+		return spec[i+1:] == name || strings.HasPrefix(spec[i+1:], name+"-")
+	})
+}
+
+func hasValue(t *memtrix.Brief) bool {
+	for m := range t.Numbers {
+		if isValue(m) {
+			return true
+		}
+	}
+	return false
 }
 
 // Says reports whether a trial says something about its version: it was measured, with

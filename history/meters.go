@@ -31,16 +31,17 @@ var DefaultMeters = []string{
 // any trial has them, else the default ones. Of names that no trial has, unknown
 // gives the list, and known what there is instead.
 func Meters(trials []*memtrix.Brief, named []string) (meters, unknown, known []string) {
-	have := map[string]bool{}
+	have, ever := map[string]bool{}, map[string]bool{}
 	for _, t := range trials {
-		for m := range t.Numbers {
+		for m, n := range t.Numbers {
 			have[m] = true
+			ever[m] = ever[m] || n.Value != 0
 		}
 	}
 	known = slices.Sorted(maps.Keys(have))
 	if len(named) == 0 {
 		for _, m := range DefaultMeters {
-			if have[m] {
+			if ever[m] { // swap that nobody ever used is no news
 				meters = append(meters, m)
 			}
 		}

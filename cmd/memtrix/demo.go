@@ -32,11 +32,14 @@ func (c *demoCmd) Run(a *app) error {
 		return cannot{err}
 	}
 	defer db.Close()
-	s, err := runSpec(a, spec, db, "new", c.Quiet)
+	s, err := runSpec(a, spec, db, "new", c.Quiet, false)
 	if s == nil {
 		return err
 	}
-	return finishRun(a, s, c.Results, err)
+	if err := finishRun(a, s, c.Results, err); err != nil {
+		return err
+	}
+	return verdict(s)
 }
 
 func (c *demoCmd) spec() (*matrix.Spec, error) {

@@ -16,6 +16,7 @@
 //	memtrix alarms                                 what changed for the worse, and what else changed there
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
+//	memtrix diagnose --comfyui DIR --workflow FILE why it fails: one change at a time until it passes
 //	memtrix watch --url URL                        look on at a ComfyUI that runs, while you work with it
 //	memtrix classify --log FILE                    which memory ran out, where, and what to do
 //	memtrix why                                    why the ComfyUI of this machine died, and the way back
@@ -65,6 +66,7 @@ type cli struct {
 	Leak    leakCmd       `cmd:"" help:"Whether memory at rest grows with every prompt, and what keeps it."`
 	Floor   floorCmd      `cmd:"" help:"The smallest free memory at which a cell passes on this card or machine."`
 	Ceiling ceilingCmd    `cmd:"" help:"The most images, frames or pixels of a workflow that pass on this card."`
+	Diag    diagnoseCmd   `cmd:"" name:"diagnose" help:"Why a workflow fails: the checklist that maintainers ask for, one change at a time until it passes."`
 	Bisect  bisectCmd     `cmd:"" help:"The first bad one of an ordered list of candidates, in the fewest runs, and how sure that is."`
 	Cache   cacheCmd      `cmd:"" help:"What memtrix fetched and made: sources, trees, environments."`
 	Record  recordCmd     `cmd:"" help:"Record the memory of any program: one that is started here, or one that runs."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"memtrix/comfyui"
 	"memtrix/environment"
 	"memtrix/hardware"
+	"memtrix/history"
 	"memtrix/matrix"
 	"memtrix/recorders"
 	"memtrix/recorders/nvidia"
@@ -33,10 +35,16 @@ type runCmd struct {
 	JSON    bool   `name:"json" help:"One JSON document on standard output and nothing else there."`
 	Quiet   bool   `short:"q" help:"No progress."`
 	// OOMDetail costs a trial more for each cell that ran out of VRAM.
-	OOMDetail bool `name:"oom-detail" help:"Repeat each cell that ran out of VRAM at work once, with torch's native allocator and a record of its allocations: what held the memory, with its lines of Python."`
+	Confirm   bool   `help:"When a cell newly runs out of memory, or its numbers are far from those of the nights before, repeat it once more or twice, to be sure." default:"true" negatable:""`
+	FailOn    string `name:"fail-on" help:"Exit with 1 only on these changes against the sessions and versions before: new-oom, new-failure, shift, shift:5% (of at least that much), slope, fixed-oom. By default on every trial that did not end as expected, and on every new alarm." placeholder:"KINDS"`
+	OOMDetail bool   `name:"oom-detail" help:"Repeat each cell that ran out of VRAM at work once, with torch's native allocator and a record of its allocations: what held the memory, with its lines of Python."`
 }
 
 func (c *runCmd) Run(a *app) error {
+	rules, err := parseFailOn(c.FailOn)
+	if err != nil {
+		return err
+	}
 	spec, err := c.load(a.ctx)
 	if err != nil {
 		return err
@@ -48,9 +56,16 @@ func (c *runCmd) Run(a *app) error {
 		return cannot{err}
 	}
 	defer db.Close()
-	s, err := runSpec(a, spec, db, c.Session, c.Quiet)
+	s, err := runSpec(a, spec, db, c.Session, c.Quiet, c.Confirm)
 	if err != nil && s == nil {
 		return err
+	}
+	var news *reports.Review
+	if err == nil {
+		var reviewErr error
+		if news, reviewErr = review(a.ctx, db, s.Name); reviewErr != nil {
+			err = cannot{fmt.Errorf("look for what changed: %w", reviewErr)}
+		}
 	}
 	if c.OOMDetail && err == nil {
 		var details strings.Builder
@@ -61,9 +76,34 @@ func (c *runCmd) Run(a *app) error {
 		if err := errors.Join(unlessUnread(reports.SessionJSON(a.stdout, *s)), err); err != nil {
 			return err
 		}
-		return verdict(s)
+		return c.ending(a, a.stderr, s, news, rules)
 	}
-	return finishRun(a, s, c.Results, err)
+	if err := finishRun(a, s, c.Results, err); err != nil || news == nil {
+		return err
+	}
+	return c.ending(a, a.stdout, s, news, rules)
+}
+
+// ending tells what the session changed, and gives the exit status.
+func (c *runCmd) ending(a *app, out io.Writer, s *reports.Session, news *reports.Review, rules history.FailOn) error {
+	if err := unlessUnread(reports.ReviewText(out, *news, tableOptions(a))); err != nil {
+		return err
+	}
+	stepSummary(a, func(w io.Writer) error {
+		return errors.Join(reports.Markdown(w, *s), reports.ReviewMarkdown(w, *news))
+	})
+	annotate(a, func(w io.Writer) error { return reports.Annotations(w, s.Trials, *news) })
+	err := verdict(s)
+	if err == status(exitCannot) {
+		return err
+	}
+	if rules != nil {
+		return sayFailing(a, failing(rules, news.Changes))
+	}
+	if err == nil && len(news.Opened) > 0 {
+		return status(exitFound)
+	}
+	return err
 }
 
 // sayDetails writes after the table, and not into a JSON document.
@@ -75,7 +115,8 @@ func (c *runCmd) sayDetails(a *app, text string) {
 	fmt.Fprint(out, text)
 }
 
-// finishRun shows what came out of a run, also of an interrupted one.
+// finishRun shows what came out of a run, also of an interrupted one, and gives the
+// errors on the way there.
 func finishRun(a *app, s *reports.Session, dir string, err error) error {
 	if e := show(a, s, dir); e != nil {
 		err = errors.Join(err, e)
@@ -87,7 +128,7 @@ func finishRun(a *app, s *reports.Session, dir string, err error) error {
 	case err != nil:
 		return err
 	}
-	return verdict(s)
+	return nil
 }
 
 // verdict is the exit status of a session.
@@ -109,7 +150,7 @@ func verdict(s *reports.Session) error {
 
 // runSpec plans a spec and runs what its session is missing. The session comes
 // back also when the run was interrupted, with all its trials.
-func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool) (*reports.Session, error) {
+func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet, confirming bool) (*reports.Session, error) {
 	rd, err := makeReady(a, spec, db, "", which, quiet)
 	if err != nil {
 		return nil, err
@@ -117,6 +158,9 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet bool
 	defer rd.close()
 	r, plan, session := rd.runner, rd.plan, rd.session
 	_, runErr := r.Run(a.ctx, session, plan)
+	if runErr == nil && confirming {
+		runErr = confirm(a, db, rd)
+	}
 	rd.display.Close()
 
 	ctx := context.WithoutCancel(a.ctx)
