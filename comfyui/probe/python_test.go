@@ -136,6 +136,21 @@ func (r treeRun) checked(t *testing.T, want string) (*memtrix.Probe, []memtrix.S
 	return p, series
 }
 
+// TestModuleEager makes a model on the card before ComfyUI counts it as loaded, as a
+// checkpoint's loader does where there is room: the weights are no work either.
+func TestModuleEager(t *testing.T) {
+	t.Parallel()
+	p, _ := startTree(t, []string{"TREE_EAGER=1"}, "--x").checked(t, treeOutput)
+	if len(p.Nodes) != 3 || p.Nodes[0].Peaks[memtrix.TorchAllocated] != 3000 {
+		t.Fatalf("nodes %+v", p.Nodes)
+	}
+	for i, want := range []int64{0, 5000, 5000} {
+		if got := p.Nodes[i].Peaks[memtrix.TorchWork]; got != want {
+			t.Errorf("work of %s: want %d, got %d", p.Nodes[i].Node.ClassType, want, got)
+		}
+	}
+}
+
 // TestModuleMissing takes names away: their meters are missing, all else is there.
 func TestModuleMissing(t *testing.T) {
 	t.Parallel()

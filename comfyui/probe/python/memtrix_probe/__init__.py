@@ -30,7 +30,9 @@ is not to be had:
 torch's part that cannot be streamed out ("work" of a node): a node is cut into
 stretches at each start and end of loading models; in each stretch it is torch's
 peak of allocated bytes minus the weights that are in torch's memory at its begin or
-end, whichever is more. Without dynamic VRAM weights are in torch's memory and
+end, whichever is more. Weights that turn out, when their load is counted, to have been
+in torch's memory before are taken off the earlier stretches too; work of the same node
+before they came, and smaller than they are, is not seen then. Without dynamic VRAM weights are in torch's memory and
 streamed weights are copied there for the moment in which they are used: the copies
 count as work, since they are needed. Under dynamic VRAM weights are in VBARs, which
 torch does not know; only those that are always loaded whole are in torch's memory.

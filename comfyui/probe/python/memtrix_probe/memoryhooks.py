@@ -23,16 +23,17 @@ def _model_management(module):
 
 
 def _fit_begins(args, kwargs):
-    nodehooks.cut()
+    before = nodehooks.cut()
     models = [readings.model_name(m)[0] for m in list(hooks.argument(args, kwargs, 0, "models", ()))]
-    return channel.now(), models, _bytes(hooks.argument(args, kwargs, 1, "memory_required", 0))
+    return before, channel.now(), models, _bytes(hooks.argument(args, kwargs, 1, "memory_required", 0))
 
 
 def _fitted(token, result, error, args):
-    nodehooks.cut()
     if token is None:
+        nodehooks.cut()
         return
-    begun, models, required = token
+    before, begun, models, required = token
+    nodehooks.fitted(before)
     record = {"k": "fit", "t0": begun, "t1": channel.now(), "c": models, "v": readings.full(), "m": readings.models()}
     if required is not None:
         record["asked"] = required

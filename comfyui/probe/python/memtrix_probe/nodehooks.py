@@ -17,10 +17,11 @@ class Node:
 
     def __init__(self, who):
         self.who = who
-        self.peak = self.reserved = self.work = None
+        self.peak = self.reserved = None
         self.loads = 0
         self.in_torch = 0
         self.ooms = None
+        self.stretches = []  # [torch's peak, weights, allocated at the end] of each
 
     def stretch(self, v):
         """Ends a stretch, of which v are the counters."""
@@ -29,17 +30,40 @@ class Node:
         if peak is not None:
             self.peak = peak if self.peak is None else max(self.peak, peak)
             self.reserved = v["rp"] if self.reserved is None else max(self.reserved, v["rp"])
-            work = max(0, peak - max(weights, self.in_torch))
-            self.work = work if self.work is None else max(self.work, work)
+            self.stretches.append([peak, max(weights, self.in_torch), v["ta"]])
         self.in_torch = weights
+
+    def were_there(self, size):
+        """Says that so many bytes of weights were in torch's memory before ComfyUI
+        counted them as loaded: no stretch so far had them as work."""
+        for s in self.stretches:
+            s[1] += min(size, max(0, s[2] - s[1]))
+
+    def work(self):
+        """The largest part of torch's peak that were no weights, or None."""
+        return max((max(0, peak - weights) for peak, weights, _ in self.stretches), default=None)
 
 
 def cut():
-    """Ends a stretch of the running node and begins the next one."""
+    """Ends a stretch of the running node and begins the next one. Returns the counters."""
     v = readings.allocator()
     if _current is not None:
         _current.stretch(v)
     readings.reset_peak()
+    return v
+
+
+def fitted(before):
+    """Ends the stretch of a load that began with these counters. Weights that came
+    without torch allocating as much were there already: a loader may make a model on
+    the card and only then have it counted."""
+    after = cut()
+    if _current is None or "ta" not in before or "ta" not in after:
+        return
+    came = after.get("wt", 0) - before.get("wt", 0)
+    early = came - max(0, after["ta"] - before["ta"])
+    if early > 0:
+        _current.were_there(early)
 
 
 def loading():
@@ -136,7 +160,7 @@ def _end(state, error):
     node.stretch(v)
     _current = None
     record = {"k": "ne", "t": channel.now(), "id": node.who[0], "s": state, "v": v, "loads": node.loads}
-    for key, value in (("tp", node.peak), ("rp", node.reserved), ("work", node.work)):
+    for key, value in (("tp", node.peak), ("rp", node.reserved), ("work", node.work())):
         if value is not None:
             record[key] = value
     if node.ooms is not None and "oom" in v:
