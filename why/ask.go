@@ -212,14 +212,11 @@ func (q Question) told(runs []Run) *installs.Install {
 // platform is the system of a log: what its lines show, else that of an installation
 // which is found on this machine.
 func platform(lines []memtrix.LogLine, in *installs.Install) string {
-	if p := diagnosis.PlatformOf(lines); p != "" {
-		return p
-	}
-	switch {
-	case in == nil:
-		return ""
-	case in.Kind == installs.Portable:
+	if in != nil && in.Kind == installs.Portable {
 		return "windows"
+	}
+	if p := diagnosis.PlatformOf(lines); p != "" || in == nil {
+		return p
 	}
 	return in.On.OS
 }

@@ -95,10 +95,14 @@ func (m Machine) At(dir string) (Install, bool) {
 	dir = m.Abs(m.Cwd, dir)
 	for up := dir; ; up = m.Parent(up) {
 		if in, ok := m.exactly(up); ok {
-			if in.Why = "the folder that was named"; up != dir {
-				in.Why = "above the folder that was named"
+			if up == dir {
+				in.Why = "the folder that was named"
+				return in, true
 			}
-			return in, true
+			if m.inside(dir, in.Dir) { // not one that lies beside it
+				in.Why = "above the folder that was named"
+				return in, true
+			}
 		}
 		if up == m.Parent(up) {
 			break
@@ -111,6 +115,15 @@ func (m Machine) At(dir string) (Install, bool) {
 		}
 	}
 	return Install{}, false
+}
+
+// inside reports whether a path is a folder or below it.
+func (m Machine) inside(p, dir string) bool {
+	p, dir = m.name(p), m.name(dir)
+	if m.Windows() {
+		p, dir = strings.ToLower(p), strings.ToLower(dir)
+	}
+	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
 }
 
 // exactly recognises a folder by what is in it.

@@ -104,14 +104,17 @@ func TestAt(t *testing.T) {
 		"C/AI/ComfyUI_windows_portable/ComfyUI/custom_nodes/x/y.py": "",
 	})
 	const want = `C:\AI\ComfyUI_windows_portable`
-	for _, dir := range []string{want, `c:\AI\ComfyUI_windows_portable\ComfyUI\`, `C:/AI`, `C:\AI\ComfyUI_windows_portable\ComfyUI\custom_nodes\x`, `"C:\AI"`} {
+	for _, dir := range []string{want, `c:\AI\ComfyUI_windows_portable\ComfyUI\`, `C:\AI\ComfyUI_windows_portable\update`, `C:/AI`, `C:\AI\ComfyUI_windows_portable\ComfyUI\custom_nodes\x`, `"C:\AI"`} {
 		in, ok := m.At(dir)
 		if !ok || in.Dir != want || in.Kind != Portable {
 			t.Errorf("%s: got %v %q %q", dir, ok, in.Dir, in.Kind)
 		}
 	}
-	if in, ok := m.At(`C:\Windows`); ok {
-		t.Errorf("Windows is taken for %v", in)
+	for _, dir := range []string{`C:\Windows`, `C:\AI\other`} { // the second lies beside one
+		m.FS.(fstest.MapFS)[m.name(dir)+"/x"] = &fstest.MapFile{}
+		if in, ok := m.At(dir); ok {
+			t.Errorf("%s is taken for %v", dir, in)
+		}
 	}
 }
 
