@@ -33,14 +33,23 @@ const (
 //
 // It is for whoever looks every night at many series, and wants about one false alarm
 // a year for all of them: three readings at least must agree, in this night or the
-// two before, must lie where one in two hundred of the history did at most, and differ by 5
+// two before (four, in a history of fewer than 46 nights), must lie where one in two hundred of the history did at most, and differ by 5
 // standard errors (autocorrelation reckoned in, as in Levels). Suspect asks for a
 // repeat, of which there are at most two. It assumes that repeats scatter as nights
 // do; where the repeats of one night resemble each other more, what is odd about the
 // night passes for a change.
 func Tonight(history, now []float64, o Options) (State, Change) {
 	past := history[max(0, len(history)-longestPast):]
-	if len(now) == 0 || len(past) < fewestRecent || !unusual(past, now[len(now)-1]) {
+	if len(now) == 0 || len(past) < fewestRecent {
+		return Quiet, Change{}
+	}
+	ordinary := past
+	if math.Pow(float64(len(past)+1), fewestAlarm)*chanceAlarm <= 1 {
+		// Three readings of one night cannot be an alarm yet: it takes a second night,
+		// and the first must not make that one ordinary.
+		ordinary = past[:len(past)-nightsBack]
+	}
+	if !unusual(ordinary, now[len(now)-1]) {
 		return Quiet, Change{}
 	}
 	state := Quiet
