@@ -74,9 +74,22 @@ type Plan struct {
 	Spec string
 	// Cells in the order in which they should run.
 	Cells []PlannedCell
+	// Order says how the repeats of cells follow each other.
+	Order Order
 	// Warnings are things that a person should know, e.g. what a budget left out.
 	Warnings []string
 }
+
+// Order of the repeats of a plan's cells.
+type Order string
+
+const (
+	// OrderCells: all repeats of a cell one after the other. The default.
+	OrderCells Order = "cells"
+	// OrderABBA: the versions of a cell in turn, forth and back (A B B A A B ...), so that
+	// what drifts (warmth, caches, other programs) does the same to all of them.
+	OrderABBA Order = "abba"
+)
 
 // Status of a planned cell.
 type Status string

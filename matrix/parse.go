@@ -16,7 +16,7 @@ import (
 
 var specKeys = []string{
 	"name", "versions", "workflows", "settings", "hardware", "prompts", "repeats", "rest", "free", "probe",
-	"interval", "keep", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes", "custom-nodes-from",
+	"interval", "keep", "order", "timeouts", "budget", "control", "expect", "args", "env", "models", "custom-nodes", "custom-nodes-from",
 	"source", "packages", "overrides", "wheels", "python", "standin", "standin-fill", "standins",
 }
 
@@ -106,6 +106,8 @@ func (r *specReader) field(f field) {
 		r.onOff(f.value, "probe", &s.Probe)
 	case "interval":
 		r.duration(f.value, "interval", false, 100*time.Microsecond, 10*time.Second, &s.Interval)
+	case "order":
+		r.order(f.value, &s.Order)
 	case "keep":
 		r.keep(f.value, &s.Keep)
 	case "timeouts":

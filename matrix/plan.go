@@ -80,7 +80,7 @@ func (s *Spec) Plan(w World) (*memtrix.Plan, error) {
 	p.probe(versions)
 	p.warns = append(p.warns, s.Warnings...)
 	p.warns.sort()
-	plan := &memtrix.Plan{Spec: s.Name, Cells: p.out}
+	plan := &memtrix.Plan{Spec: s.Name, Cells: p.out, Order: s.Order}
 	for _, warning := range p.warns {
 		plan.Warnings = append(plan.Warnings, warning.Error())
 	}

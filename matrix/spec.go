@@ -41,6 +41,8 @@ type Spec struct {
 	Probe bool
 	// Interval is the time between two readings of the card while prompts run.
 	Interval time.Duration
+	// Order says how the repeats of cells follow each other.
+	Order memtrix.Order
 	// Keep is how finely series are kept.
 	Keep     memtrix.Keep
 	Timeouts Timeouts
@@ -198,6 +200,7 @@ func NewSpec() *Spec {
 		Free:     true,
 		Interval: time.Millisecond,
 		Keep:     memtrix.KeepAuto,
+		Order:    memtrix.OrderCells,
 		Timeouts: Timeouts{
 			Start:   5 * time.Minute,
 			Prompt:  30 * time.Minute,

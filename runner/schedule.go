@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"memtrix"
@@ -17,8 +19,45 @@ type item struct {
 // repeat of every cell that can run, in the plan's order, and each cell that is
 // not applicable once, so that it is in the store with its reason.
 func missing(plan *memtrix.Plan, done map[string]map[int]memtrix.OutcomeKind) []item {
+	if plan.Order == memtrix.OrderABBA {
+		return forthAndBack(plan.Cells, done)
+	}
+	return inOrder(plan.Cells, done)
+}
+
+// forthAndBack takes the cells that differ in their version alone together, and runs
+// their first repeats in order, their second ones backwards, and so on.
+func forthAndBack(cells []memtrix.PlannedCell, done map[string]map[int]memtrix.OutcomeKind) []item {
+	groups := map[string][]memtrix.PlannedCell{}
+	var order []string
+	for _, c := range cells {
+		key := c.Cell.Series()
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], c)
+	}
 	var work []item
-	for _, c := range plan.Cells {
+	for _, key := range order {
+		all := inOrder(groups[key], done) // cell by cell
+		slices.SortStableFunc(all, func(a, b item) int { return cmp.Compare(a.repeat, b.repeat) })
+		for len(all) > 0 {
+			n := slices.IndexFunc(all, func(w item) bool { return w.repeat != all[0].repeat })
+			if n < 0 {
+				n = len(all)
+			}
+			if all[0].repeat%2 == 1 {
+				slices.Reverse(all[:n])
+			}
+			work, all = append(work, all[:n]...), all[n:]
+		}
+	}
+	return work
+}
+
+func inOrder(cells []memtrix.PlannedCell, done map[string]map[int]memtrix.OutcomeKind) []item {
+	var work []item
+	for _, c := range cells {
 		repeats := max(c.Repeats, 1)
 		switch c.Status {
 		case memtrix.StatusLeftOut:

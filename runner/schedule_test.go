@@ -43,6 +43,31 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// With order abba versions run forth and back, cell by cell; what is done is left out and
+// changes no order.
+func TestForthAndBack(t *testing.T) {
+	cell := func(version, workflow string) memtrix.PlannedCell {
+		c := planned(version, memtrix.StatusRun, 4)
+		c.Cell.Workflow = memtrix.Workflow{Name: workflow, Hash: workflow}
+		return c
+	}
+	plan := &memtrix.Plan{Order: memtrix.OrderABBA, Cells: []memtrix.PlannedCell{cell("A", "x"), cell("A", "y"), cell("B", "x"), cell("B", "y")}}
+	show := func(done map[string]map[int]memtrix.OutcomeKind) string {
+		text := ""
+		for _, w := range missing(plan, done) {
+			text += w.cell.Cell.Version.Name + w.cell.Cell.Workflow.Name + " "
+		}
+		return text
+	}
+	if got, want := show(nil), "Ax Bx Bx Ax Ax Bx Bx Ax Ay By By Ay Ay By By Ay "; got != want {
+		t.Errorf("order %q, want %q", got, want)
+	}
+	done := map[string]map[int]memtrix.OutcomeKind{plan.Cells[0].Cell.ID(): {0: memtrix.Pass, 1: memtrix.Pass}, plan.Cells[2].Cell.ID(): {0: memtrix.Pass}}
+	if got, want := show(done), "Bx Ax Bx Bx Ax Ay By By Ay Ay By By Ay "; got != want {
+		t.Errorf("order of the rest %q, want %q", got, want)
+	}
+}
+
 // TestEstimate checks that a version's own trials predict it, and that others do
 // until it has some.
 func TestEstimate(t *testing.T) {
