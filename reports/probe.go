@@ -11,13 +11,21 @@ import (
 	"memtrix"
 )
 
-// ProbeTable writes what the probe of a trial told: each node that ran with torch's
-// own peak and what was there after it, each model that was loaded, and what else
-// happened to memory. A figure that was not to be had is "-". Its errors are those of w.
+// ProbeTable writes one trial: why it failed, if it did, with the lines that show it,
+// and what its probe told: each node that ran with torch's own peak and what was there
+// after it, each model that was loaded, and what else happened to memory. A figure that
+// was not to be had is "-". Its errors are those of w.
 func ProbeTable(w io.Writer, t *memtrix.Trial, o TableOptions) error {
 	var b strings.Builder
 	writeParagraph(&b, probeTitle(t), "  ", o.Width)
 	b.WriteByte('\n')
+	// Why it failed comes first: of a server that did not start there is nothing else.
+	if note := failureNote(t); note != "" {
+		for line := range strings.SplitSeq(note, "\n") {
+			writeParagraph(&b, line, "  ", o.Width)
+		}
+		b.WriteByte('\n')
+	}
 	if t.Probe == nil {
 		b.WriteString("this trial ran without a probe inside its server; 'memtrix run --probe' takes one along\n")
 		_, err := io.WriteString(w, b.String())

@@ -14,6 +14,8 @@
 //	memtrix compare A B                            two versions, sessions or trials side by side
 //	memtrix history                                series over nights and versions, with what changed
 //	memtrix alarms                                 what changed for the worse, and what else changed there
+//	memtrix report --format html -o FILE           the same as one file to look at, to send, to keep
+//	memtrix export FORMAT                          for benchstat, JUnit, a spreadsheet, Perfetto, a CI dashboard
 //	memtrix convert FILE --object-info URL         a workflow file as the prompt that a server takes
 //	memtrix record -- COMMAND                      the memory of any program
 //	memtrix diagnose --comfyui DIR --workflow FILE why it fails: one change at a time until it passes
@@ -57,6 +59,7 @@ type cli struct {
 	Plan    planCmd       `cmd:"" help:"Show what a spec would run, with the flags of each cell, and what cannot be run and why."`
 	Init    initCmd       `cmd:"" help:"Look for a ComfyUI here and write a commented spec that works at once."`
 	Report  reportCmd     `cmd:"" help:"Show a session again: table, timelines, heat map."`
+	Export  exportCmd     `cmd:"" help:"Write trials in the format of another tool: benchstat, JUnit, CSV, Perfetto, github-action-benchmark."`
 	Keep    keepCmd       `cmd:"" help:"Mark trials as kept: their recorded series stay whole."`
 	Compare compareCmd    `cmd:"" help:"Two sessions, versions or trials side by side: what differs, how surely, and how many more repeats would tell."`
 	History historyCmd    `cmd:"" help:"Series over sessions and versions, with what changed and what else changed there."`

@@ -86,6 +86,9 @@ func (r *Redactor) homes(s string) string {
 			return "", false // a page of a site
 		}
 		name := sentenceEnd(m.group(3))
+		if name == "" || name[0] == '.' {
+			return "", false // ".cache" of a home folder that is called "home" itself
+		}
 		return m.group(1) + m.group(2) + r.user(strings.ReplaceAll(name, "%20", " ")) + m.group(3)[len(name):], true
 	})
 	s = replace(mediaHome, s, func(m match) (string, bool) { return m.group(1) + r.place(m.group(2)) + m.group(3), true })

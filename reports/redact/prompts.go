@@ -13,7 +13,8 @@ import (
 // hidden is a prompt that must not be shown.
 type hidden struct {
 	text string
-	mark string
+	word string         // as it is counted
+	mark string         // as it is shown
 	re   *regexp.Regexp // nil for one that is too short to be looked for in texts
 }
 
@@ -27,10 +28,10 @@ func (r *Redactor) hide(text string) {
 	if trimmed == "" || slices.ContainsFunc(r.prompts, func(h hidden) bool { return h.text == text }) {
 		return
 	}
-	mark := r.mark(Prompt, trimmed)
-	mark = fmt.Sprintf("%s: %d characters>", strings.TrimSuffix(mark, ">"), utf8.RuneCountInString(text))
+	word := r.mark(Prompt, trimmed)
+	mark := fmt.Sprintf("%s: %d characters>", strings.TrimSuffix(word, ">"), utf8.RuneCountInString(text))
 	add := func(text string) {
-		h := hidden{text: text, mark: mark}
+		h := hidden{text: text, word: word, mark: mark}
 		if utf8.RuneCountInString(text) >= shortestLine {
 			h.re = anyForm(text)
 		}
@@ -72,8 +73,10 @@ func (r *Redactor) hidePrompts(s string) string {
 	for _, h := range r.prompts {
 		switch {
 		case s == h.text:
+			r.used[h.word] = true
 			return h.mark
-		case h.re != nil:
+		case h.re != nil && h.re.MatchString(s):
+			r.used[h.word] = true
 			s = h.re.ReplaceAllLiteralString(s, h.mark)
 		}
 	}

@@ -46,6 +46,8 @@ type Redactor struct {
 	prompts  []hidden
 	// marks are the words by kind and thing, in lower case where that does not matter.
 	marks map[Kind]map[string]string
+	// used are the words that stand in some text by now.
+	used map[string]bool
 	// known are the things that are looked for everywhere, the longest first.
 	known []known
 }
@@ -61,7 +63,7 @@ type known struct {
 
 // New makes a Redactor.
 func New(o Options) *Redactor {
-	r := &Redactor{versions: map[string]bool{}, keep: map[string]bool{}, marks: map[Kind]map[string]string{}}
+	r := &Redactor{versions: map[string]bool{}, keep: map[string]bool{}, marks: map[Kind]map[string]string{}, used: map[string]bool{}}
 	for _, v := range o.Versions {
 		r.versions[v] = true
 	}
@@ -77,6 +79,7 @@ func New(o Options) *Redactor {
 	for _, p := range o.Prompts {
 		r.hide(p)
 	}
+	clear(r.used)
 	return r
 }
 
@@ -138,7 +141,15 @@ type Count struct {
 func (r *Redactor) Found() []Count {
 	var all []Count
 	for _, k := range slices.Sorted(maps.Keys(r.marks)) {
-		all = append(all, Count{k, len(r.marks[k])})
+		n := 0
+		for _, m := range r.marks[k] {
+			if r.used[m] {
+				n++
+			}
+		}
+		if n > 0 {
+			all = append(all, Count{k, n})
+		}
 	}
 	return all
 }
@@ -147,6 +158,7 @@ func (r *Redactor) Found() []Count {
 // there is one.
 func (r *Redactor) mark(k Kind, thing string) string {
 	if m, ok := r.marks[k][thing]; ok {
+		r.used[m] = true
 		return m
 	}
 	if r.marks[k] == nil {
@@ -158,6 +170,7 @@ func (r *Redactor) mark(k Kind, thing string) string {
 		m = "<" + string(k) + ">"
 	}
 	r.marks[k][thing] = m
+	r.used[m] = true
 	return m
 }
 
@@ -175,7 +188,13 @@ func (r *Redactor) remember(k known) {
 // everywhere takes out what was found before, also where nothing shows what it is.
 func (r *Redactor) everywhere(s string) string {
 	for _, k := range r.known {
-		s = replace(k.re, s, func(m match) (string, bool) { return k.mark, k.whole == nil || k.whole(m) })
+		s = replace(k.re, s, func(m match) (string, bool) {
+			if k.whole != nil && !k.whole(m) {
+				return "", false
+			}
+			r.used[k.mark] = true
+			return k.mark, true
+		})
 	}
 	return s
 }

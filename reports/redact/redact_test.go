@@ -36,7 +36,9 @@ const (
 	base62  = small + capital + digits
 )
 
-func (s source) name() string { return s.of(small, 1) + s.of("bcdfgklmnprstvz", 2) + s.of(small, 5) + s.of("qxz", 1) }
+func (s source) name() string {
+	return s.of(small, 1) + s.of("bcdfgklmnprstvz", 2) + s.of(small, 5) + s.of("qxz", 1)
+}
 
 func (s source) pick(list ...string) string { return list[s.IntN(len(list))] }
 
@@ -117,18 +119,18 @@ var kinds = map[string]func(s source) planted{
 		n := s.name()
 		return planted{n, fmt.Sprintf(s.pick("author %s@example.com", "GIT_AUTHOR_EMAIL=%s@mail.example.org", `{"by": "%s.x@gmail.com"}`, "?email=%s%%40example.com", "<%s@users.noreply.github.com>"), n)}
 	},
-	"Hugging Face":     key("hf_", small+capital, 34),
-	"GitHub":           key("ghp_", base62, 36),
-	"GitHub, fine":     key("github_pat_", base62+"_", 82),
-	"OpenAI":           key("sk-proj-", base62+"_-", 64),
-	"Anthropic":        key("sk-ant-api03-", base62+"_-", 93),
-	"AWS key id":       key("AKIA", capital+"234567", 16),
-	"Google":           key("AIza", base62+"_-", 35),
-	"Slack":            key("xoxb-", digits+base62+"-", 40),
-	"comfy.org":        key("comfyui-", hex, 64),
-	"GitLab":           key("glpat-", base62, 20),
-	"Replicate":        key("r8_", base62, 37),
-	"npm":              key("npm_", base62, 36),
+	"Hugging Face": key("hf_", small+capital, 34),
+	"GitHub":       key("ghp_", base62, 36),
+	"GitHub, fine": key("github_pat_", base62+"_", 82),
+	"OpenAI":       key("sk-proj-", base62+"_-", 64),
+	"Anthropic":    key("sk-ant-api03-", base62+"_-", 93),
+	"AWS key id":   key("AKIA", capital+"234567", 16),
+	"Google":       key("AIza", base62+"_-", 35),
+	"Slack":        key("xoxb-", digits+base62+"-", 40),
+	"comfy.org":    key("comfyui-", hex, 64),
+	"GitLab":       key("glpat-", base62, 20),
+	"Replicate":    key("r8_", base62, 37),
+	"npm":          key("npm_", base62, 36),
 	"AWS secret": func(s source) planted {
 		k := s.of(base62+"/+", 39) + s.of(digits, 1)
 		return planted{k, fmt.Sprintf(s.pick("AWS_SECRET_ACCESS_KEY=%s", `"aws_secret_access_key": "%s"`, "secret_access_key = %s", "--aws-secret-access-key %s"), k)}
@@ -233,7 +235,7 @@ func holds(text, secret string) bool {
 // TestNothingUsefulDestroyed checks that what a maintainer reads stays.
 func TestNothingUsefulDestroyed(t *testing.T) {
 	r := New(Options{Versions: []string{"13.1.0.3", "9.19.0.56", "5.0.0.93", "10.4.0.35"}})
-	r.Learn("/home/alice/ComfyUI", "HF_TOKEN=hf_" + strings.Repeat("aB3", 12))
+	r.Learn("/home/alice/ComfyUI", "HF_TOKEN=hf_"+strings.Repeat("aB3", 12))
 	data, err := os.ReadFile("testdata/useful.txt")
 	if err != nil {
 		t.Fatal(err)

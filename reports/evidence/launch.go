@@ -1,0 +1,124 @@
+package evidence
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"memtrix"
+	"memtrix/reports/redact"
+)
+
+// Launch is how the server was started.
+type Launch struct {
+	// Plain are the flags with which anybody starts it so, without folders and ports.
+	Plain []string
+	// Whole is the command line as it was, nil where it was not kept.
+	Whole []string
+	// Extra are raw flags of the spec: those that are neither memtrix's nor a setting's.
+	Extra []string
+	// Attached is set for a server that ran before.
+	Attached bool
+	// PacksOff is set when all custom nodes were off.
+	PacksOff bool
+}
+
+// withValue are flags by which memtrix gives a trial its own folders and port, each
+// with a word after it; alone are those without.
+var (
+	withValue = []string{"--base-directory", "--user-directory", "--output-directory", "--temp-directory", "--input-directory",
+		"--database-url", "--front-end-root", "--extra-model-paths-config", "--listen", "--port"}
+	alone = []string{"--disable-auto-launch", "--auto-launch"}
+)
+
+func launch(r *redact.Redactor, t *memtrix.Trial, command []string) Launch {
+	v := t.Cell.Version
+	l := Launch{Attached: v.Attached != nil}
+	switch {
+	case v.Attached != nil:
+		l.Plain = r.Args(v.Attached.Argv)
+		l.PacksOff = slices.Contains(v.Attached.Argv, "--disable-all-custom-nodes")
+		return l
+	case command == nil:
+		l.Plain = r.Args(t.Argv)
+		if len(v.Packs) == 0 {
+			l.Plain, l.PacksOff = append([]string{"--disable-all-custom-nodes"}, l.Plain...), true
+		}
+		return l
+	}
+	words := r.Args(command)
+	l.Whole = words
+	l.PacksOff = len(v.Packs) == 0
+	main := slices.IndexFunc(words, func(w string) bool { return path.Base(strings.ReplaceAll(w, `\`, "/")) == "main.py" })
+	flags := words[min(main+1, len(words)):]
+	if main < 0 { // a simulated one
+		flags = flags[min(max(slices.IndexFunc(flags, func(w string) bool { return strings.HasPrefix(w, "--") }), 0), len(flags)):]
+	}
+	l.Plain = plain(flags)
+	l.Extra = extra(flags, r.Args(t.Argv))
+	return l
+}
+
+// plain takes memtrix's own flags out.
+func plain(flags []string) []string {
+	var out []string
+	for i := 0; i < len(flags); i++ {
+		name, _, joined := strings.Cut(flags[i], "=")
+		switch {
+		case slices.Contains(alone, name):
+		case slices.Contains(withValue, name):
+			if !joined {
+				i++
+			}
+		default:
+			out = append(out, flags[i])
+		}
+	}
+	return out
+}
+
+// extra is what follows the settings' flags, which follow the port (comfyui.Target
+// puts a command line together).
+func extra(flags, settings []string) []string {
+	i := slices.Index(flags, "--port")
+	if i < 0 || i+2 > len(flags) {
+		return nil
+	}
+	rest := flags[i+2:]
+	if len(rest) < len(settings) || !slices.Equal(rest[:len(settings)], settings) {
+		return nil
+	}
+	return rest[len(settings):]
+}
+
+// command is a command line for a shell.
+func command(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+func quote(w string) string {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%"
+	if w != "" && strings.Trim(w, safe) == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// real are the flags without those that only a simulator takes.
+func (l Launch) real() []string {
+	var out []string
+	for i := 0; i < len(l.Plain); i++ {
+		if strings.HasPrefix(l.Plain[i], "--sim") {
+			if i+1 < len(l.Plain) && !strings.HasPrefix(l.Plain[i+1], "-") && !strings.Contains(l.Plain[i], "=") {
+				i++
+			}
+			continue
+		}
+		out = append(out, l.Plain[i])
+	}
+	return out
+}
