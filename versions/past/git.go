@@ -229,6 +229,10 @@ func updates(moves []move) []move {
 	const apart = 10 * time.Minute
 	var all []move
 	for i := 0; i < len(moves); {
+		if strings.Trim(moves[i].old, "0") == "" {
+			i++ // a clone, perhaps right before an update
+			continue
+		}
 		u := move{old: moves[i].old, when: moves[i].when}
 		var did []string
 		last := moves[i].when
@@ -238,8 +242,8 @@ func updates(moves []move) []move {
 				did = append(did, word)
 			}
 		}
-		if strings.Trim(u.old, "0") == "" || u.old == u.new || len(did) == 0 {
-			continue // a clone, or nothing
+		if u.old == u.new || len(did) == 0 {
+			continue
 		}
 		u.message = strings.Join(did, ", ")
 		all = append(all, u)

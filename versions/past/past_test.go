@@ -69,7 +69,7 @@ func moved(old, new string, when time.Time, message string) string {
 
 // TestReflog checks that each update is one state, with the commit before it.
 func TestReflog(t *testing.T) {
-	log := moved(none, older1, day(10, 1, 9), "clone: from https://example.com/ComfyUI") +
+	log := moved(none, older1, day(10, 20, 9).Add(-time.Minute), "clone: from https://example.com/ComfyUI") +
 		moved(older1, older2, day(10, 20, 9), "pull: Fast-forward") +
 		moved(older2, older1, day(11, 2, 9), "checkout: moving from v0.28.0 to master") +
 		moved(older1, atHead, day(11, 2, 9).Add(time.Minute), "") +
