@@ -64,12 +64,12 @@ type Input struct {
 // Node names a node of a running workflow.
 type Node struct {
 	// ID is the node that ran. Nodes made by expansion have ids that are not
-	// in the graph.
-	ID string `json:"id"`
+	// in the graph; "" where it is not told.
+	ID string `json:"id,omitempty"`
 	// DisplayID is the node of the graph that a person sees.
 	DisplayID string `json:"display_id,omitempty"`
-	// ClassType is e.g. "KSampler".
-	ClassType string `json:"class_type"`
+	// ClassType is e.g. "KSampler", "" where it is not known.
+	ClassType string `json:"class_type,omitempty"`
 	// Title is the person's own name for the node, where there is one.
 	Title string `json:"title,omitempty"`
 }

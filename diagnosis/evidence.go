@@ -24,6 +24,8 @@ type Evidence struct {
 	TimedOut TimeOut
 	// UserInterrupted: a person stopped memtrix.
 	UserInterrupted bool
+	// StoppedBy says by what, in words, "" where that is not known.
+	StoppedBy string
 	// DoError is why the server could not be asked, where it could not.
 	DoError string
 	// Series are readings over the trial. Used are those of RAM, PSI and faults.

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,7 +122,7 @@ func (c *cased) stoppedByUser() (memtrix.Outcome, bool) {
 	}
 	return memtrix.Outcome{
 		Kind: memtrix.Interrupted, Memory: memtrix.MemoryNone, Phase: c.phaseNow(), Node: c.at.node,
-		Message: "stopped by Ctrl-C",
+		Message: cmp.Or(c.e.StoppedBy, "stopped by whoever started it"),
 	}, true
 }
 

@@ -156,8 +156,8 @@ func TestError(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	// A person who stops memtrix wins over all of it.
-	e.UserInterrupted = true
-	if got := Judge(e); got.Kind != memtrix.Interrupted {
+	e.UserInterrupted, e.StoppedBy = true, "stopped by signal TERM"
+	if got := Judge(e); got.Kind != memtrix.Interrupted || got.Message != "stopped by signal TERM" {
 		t.Errorf("Ctrl-C: got %+v", got)
 	}
 }

@@ -155,6 +155,9 @@ func (t *trialRun) gather(ctx context.Context, err error, died bool, events []me
 	switch {
 	case ctx.Err() != nil:
 		e.UserInterrupted = true
+		if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+			e.StoppedBy = cause.Error()
+		}
 	case errors.Is(err, errStartTimeout):
 		e.TimedOut = diagnosis.TimeOutStart
 	case errors.Is(err, errPromptTimeout):

@@ -111,6 +111,8 @@ func Fit(w memtrix.Workflow, objectInfo []byte) memtrix.Fitted {
 			return fail("conversion", err)
 		}
 	}
+	native, notes := convert.Native(w.Graph, defs)
+	w.Graph, f.Notes = native, append(f.Notes, notes...)
 	f.Workflow = w
 	for _, found := range convert.Check(w.Graph, defs, packs) {
 		one := failure(found.Kind, found.Problem, found.String())

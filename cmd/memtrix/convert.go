@@ -52,6 +52,10 @@ func (c *convertCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
+	prompt, notes := convert.Native(prompt, defs)
+	for _, n := range notes {
+		fmt.Fprintln(a.stderr, reports.Lines("note: "+n))
+	}
 	var packs map[string]string
 	if file.UI != nil {
 		packs = convert.Packs(file.UI)
@@ -84,7 +88,7 @@ func (c *convertCmd) prompt(a *app, file workflows.File, defs *convert.Defs) (ma
 		if err != nil {
 			return nil, noAnswer(a, err)
 		}
-		fmt.Fprintln(a.stderr, "note: the file holds a prompt in API format already; it is given as it is")
+		fmt.Fprintln(a.stderr, "note: the file holds a prompt in API format already; it is not converted")
 		return prompt, nil
 	}
 	made, err := convert.Convert(file.UI, defs, convert.Options{Lenient: c.Lenient})

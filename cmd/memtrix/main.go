@@ -154,7 +154,11 @@ func exitStatus(a app, err error) int {
 	case errors.As(err, &s):
 		return int(s)
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(a.stderr, "memtrix: stopped")
+		why := "stopped"
+		if cause := context.Cause(a.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+			why = cause.Error()
+		}
+		fmt.Fprintln(a.stderr, "memtrix:", why)
 		return exitInterrupted
 	case errors.As(err, &specErrors) && machineOnly(specErrors):
 		fmt.Fprintln(a.stderr, reports.Lines(err.Error()))

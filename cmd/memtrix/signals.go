@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,6 +13,20 @@ import (
 // oneWish is how long further signals count as the one that came before: timeout(1)
 // and some shells send theirs to the process and to its group.
 const oneWish = time.Second
+
+// stoppedBy says what ended a run. Its context's Err stays context.Canceled; this is
+// its cause.
+func stoppedBy(s os.Signal) error {
+	switch s {
+	case os.Interrupt:
+		return errors.New("stopped by Ctrl-C")
+	case syscall.SIGTERM:
+		return errors.New("stopped by signal TERM")
+	case syscall.SIGHUP:
+		return errors.New("stopped because its terminal went away (signal HUP)")
+	}
+	return fmt.Errorf("stopped by %v", s)
+}
 
 // untilStopped gives a context that ends with the first Ctrl-C, SIGTERM, or with
 // the terminal. After that everything is stopped cleanly; at a second Ctrl-C quit
@@ -27,11 +43,11 @@ func untilStopped(quit func()) context.Context {
 	came := make(chan os.Signal, 4)
 	signal.Notify(came, wanted...)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		<-came
+		signal := <-came
 		first := time.Now()
-		cancel()
+		cancel(stoppedBy(signal))
 		for range came {
 			if time.Since(first) > oneWish {
 				quit()

@@ -79,3 +79,34 @@ func TestCheckShort(t *testing.T) {
 		}
 	}
 }
+
+// TestNative checks that names of files are written as the server writes them, and
+// nothing else is touched.
+func TestNative(t *testing.T) {
+	defs := func(models string) *Defs {
+		d, err := ParseDefs([]byte(`{"Loader": {"input": {"required": {"ckpt": [[` + models + `], {}], "text": ["STRING", {}]}, "optional": {"vae": ["COMBO", {"options": [` + models + `]}]}}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	linux, windows := defs(`"sdxl/a.safetensors", "b.safetensors"`), defs(`"sdxl\\a.safetensors", "b.safetensors"`)
+	check := func(d *Defs, inputs, want string, notes int) {
+		t.Helper()
+		prompt := mustPrompt(t, `{"1": {"class_type": "Loader", "inputs": `+inputs+`}, "2": {"class_type": "Gone", "inputs": {"ckpt": "x\\y"}}}`)
+		got, told := Native(prompt, d)
+		text, err := json.Marshal(got["1"].Inputs)
+		if err != nil || string(text) != want || len(told) != notes {
+			t.Errorf("%s: got %s, notes %q, want %s", inputs, text, told, want)
+		}
+		if before := mustPrompt(t, `{"1": {"class_type": "Loader", "inputs": `+inputs+`}}`); string(prompt["1"].Inputs["ckpt"]) != string(before["1"].Inputs["ckpt"]) {
+			t.Errorf("%s: the prompt that was given is changed", inputs)
+		}
+	}
+	check(linux, `{"ckpt":"sdxl\\a.safetensors","text":"a\\b"}`, `{"ckpt":"sdxl/a.safetensors","text":"a\\b"}`, 1)
+	check(linux, `{"ckpt":"sdxl\\a.safetensors","vae":"sdxl\\a.safetensors"}`, `{"ckpt":"sdxl/a.safetensors","vae":"sdxl/a.safetensors"}`, 2)
+	check(windows, `{"ckpt":"sdxl/a.safetensors"}`, `{"ckpt":"sdxl\\a.safetensors"}`, 1)
+	check(linux, `{"ckpt":"sdxl/a.safetensors"}`, `{"ckpt":"sdxl/a.safetensors"}`, 0)
+	check(linux, `{"ckpt":"other\\a.safetensors"}`, `{"ckpt":"other\\a.safetensors"}`, 0)
+	check(linux, `{"ckpt":["2",0]}`, `{"ckpt":["2",0]}`, 0)
+}
