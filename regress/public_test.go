@@ -33,12 +33,36 @@ func TestPublic(t *testing.T) {
 	// and in 3000 points that is no chance.
 	check("asv-3000-noise", 2543)
 
+	check("skia-31", 16) // where it turns to 95.879
+
 	check("otava-divisive", 5, 8)
 	check("otava-1", 6)
 	check("otava-3", 5, 13, 21)
 	// Steps at 4, and at 3 and 6: levels that ended before they had lasted five points.
 	check("otava-2")
 	check("otava-zero")
+}
+
+// TestSkia: of Skia's real trace the windows of 6, 9 and 15 points in which the step lies with
+// as many points on each side as we ask for show it at 95.879, and no window shows
+// another place.
+func TestSkia(t *testing.T) {
+	all := public(t)["skia-31"]
+	for _, size := range []int{6, 9, 15} {
+		seen := 0
+		for from := 0; from+size <= len(all.Points); from++ {
+			s := table.Series{Points: all.Points[from : from+size]}
+			for _, at := range places(s) {
+				if seen++; from+at != 16 {
+					t.Errorf("window of %d from %d: a change at %d (%g)", size, from, from+at, all.Points[from+at].Value)
+				}
+			}
+		}
+		// Five points of a level before and two of one after need a window of seven.
+		if (seen > 0) != (size >= 7) {
+			t.Errorf("windows of %d points: %d show the change", size, seen)
+		}
+	}
 }
 
 // TestTigerBeetle: the great changes are found, the lone outliers are not, and nothing
