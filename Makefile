@@ -70,9 +70,9 @@ fuzz-log:
 	$(GO) test -run xxx -fuzz '^FuzzFiles$$' -fuzztime $(FUZZTIME) ./diagnosis/files
 
 # How many runs a bisection takes and how often it is right, on programs made by
-# chance, beside plain bisection with repeats: make calibrate-bisect [SEARCHES=1000] [ROW=TEXT]
+# chance, beside plain bisection with repeats: make calibrate-bisect [SEARCHES=1000] [ROW=TEXT] [SEED=N]
 calibrate-bisect:
-	MEMTRIX_SEARCHES=$(or $(SEARCHES),1000) MEMTRIX_ROW="$(ROW)" $(GO) test -count 1 -timeout 4h -v -run TestCalibration ./bisect
+	MEMTRIX_SEARCHES=$(or $(SEARCHES),1000) MEMTRIX_ROW="$(ROW)" MEMTRIX_SEED=$(SEED) $(GO) test -count 1 -timeout 4h -v -run TestCalibration ./bisect
 
 # What memtrix classify says of public reports, against their labels.
 confusion:

@@ -135,6 +135,13 @@ type score struct {
 func (s score) mean() float64  { return s.runs / float64(s.searches) }
 func (s score) share() float64 { return float64(s.right) / float64(s.searches) }
 
+// firstSeed begins another series of worlds: numbers that were not looked at while
+// the search was changed.
+var firstSeed = func() uint64 {
+	n, _ := strconv.ParseUint(os.Getenv("MEMTRIX_SEED"), 10, 64)
+	return n
+}()
+
 // world is one truth.
 type world struct {
 	rng    *rand.Rand
@@ -144,7 +151,7 @@ type world struct {
 }
 
 func newWorld(r row, seed uint64) world {
-	w := world{rng: rand.New(rand.NewPCG(seed, 2026)), row: r, broken: make([]bool, candidates)}
+	w := world{rng: rand.New(rand.NewPCG(seed+firstSeed, 2026)), row: r, broken: make([]bool, candidates)}
 	w.first = 1 + w.rng.IntN(candidates-1)
 	for i := 1; i < candidates-1; i++ {
 		w.broken[i] = w.rng.Float64() < r.odd

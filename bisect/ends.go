@@ -155,8 +155,6 @@ func (s *Search) judgeValues(good, bad []float64) ends {
 	case n < 2:
 	case spread == 0 && mean(good) != mean(bad):
 		e.enough = true
-	case n == 2 && spread > 0 && bayesFactor(good, bad) > 4:
-		e.enough = true
 	case n < 3:
 	case spread == 0:
 		return ends{verdict: Same, why: said}

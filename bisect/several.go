@@ -131,36 +131,100 @@ const (
 // thirdLevel looks for a level between the ends that no run of an end was near to: a
 // second mode would have shown there, too.
 func (s *Search) thirdLevel() []int {
-	f, v := s.fit, s.fit.values
 	var sds []float64
-	for _, n := range f.states {
+	for _, n := range s.fit.states {
 		sds = append(sds, n.sd)
 	}
-	width := levelWidth * middle(sds)
+	if at := s.levelBetween(middle(sds), false); at != nil {
+		return at
+	}
+	// Where one side has two levels the model may see one with much noise, or a second
+	// mode: runs of one candidate show how much noise there is.
+	if own, ok := s.repeatability(); ok && own < middle(sds) {
+		return s.levelBetween(own, true)
+	}
+	return nil
+}
+
+// levelBetween looks for a level of its own at a noise of sd. strict asks that chance
+// has not put all its runs, and no others, into a second mode.
+func (s *Search) levelBetween(sd float64, strict bool) []int {
+	f, v := s.fit, s.fit.values
 	for t, m := range v.y {
 		var y []float64
-		ends := false
+		near := false
+		from, to := s.hi, s.lo // where runs at this level are
 		for u, x := range v.y {
-			i := f.segments.at[v.segment[u]]
-			if math.Abs(x-m) > width {
+			if math.Abs(x-m) > levelWidth*sd {
 				continue
 			}
-			ends = ends || i == s.lo || i == s.hi
+			i := f.segments.at[v.segment[u]]
+			near = near || i == s.lo || i == s.hi
+			from, to = min(from, i), max(to, i)
 			y = append(y, x)
 		}
-		if ends || len(y) < levelRuns {
+		if near || len(y) < levelRuns || s.mixed(v, from, to, m, levelWidth*sd) {
 			continue
 		}
-		if ownLevel(f.states, y) > levelBetter {
+		if strict && byMode(len(y), len(v.y)-len(y)) > -modeBetter {
+			continue
+		}
+		if ownLevel(f.states, y, sd) > levelBetter {
 			return []int{s.lo, f.segments.at[v.segment[t]], s.hi}
 		}
 	}
 	return nil
 }
 
+// mixed reports whether runs of candidates from..to lie elsewhere, too: a second mode
+// comes and goes, a level has its stretch for itself.
+func (s *Search) mixed(v values, from, to int, m, width float64) bool {
+	for u, x := range v.y {
+		i := s.fit.segments.at[v.segment[u]]
+		if i >= from && i <= to && math.Abs(x-m) > width {
+			return true
+		}
+	}
+	return false
+}
+
+// modeBetter is by how much, in natural logarithms, a second mode must explain less.
+const modeBetter = 8.0
+
+// byMode is the log likelihood that a second mode holds all of some runs and none of
+// others, at the share of it that fits best.
+func byMode(in, out int) float64 {
+	q := float64(in) / float64(in+out)
+	return float64(in)*math.Log(q) + float64(out)*math.Log(1-q)
+}
+
+// leastFreedom are the degrees of freedom from which the scatter of runs of single
+// candidates is believed.
+const leastFreedom = 4
+
+// repeatability is the standard deviation of runs of one candidate, in the unit of the
+// fit's values.
+func (s *Search) repeatability() (sd float64, ok bool) {
+	v := s.fit.values
+	of := map[int][]float64{}
+	for t, y := range v.y {
+		of[v.segment[t]] = append(of[v.segment[t]], y)
+	}
+	var squares, freedom float64
+	for _, y := range of {
+		squares += deviation(y, 0) * float64(len(y))
+		freedom += float64(len(y) - 1)
+	}
+	if freedom < leastFreedom {
+		return 0, false
+	}
+	// Values that repeat exactly have no noise, but a fit needs some.
+	return max(math.Sqrt(squares/freedom), 1e-4), true
+}
+
 // ownLevel is by how much one level more explains values better than outliers and the
-// first modes of the sides, its price (Schwarz) taken off.
-func ownLevel(states []noise, y []float64) float64 {
+// first modes of the sides, its price (Schwarz) taken off. sd is the noise of a level.
+func ownLevel(states []noise, y []float64, sd float64) float64 {
 	var sides, own float64
 	m := middle(y)
 	for _, v := range y {
@@ -169,7 +233,7 @@ func ownLevel(states []noise, y []float64) float64 {
 			odd := n.odd * outlier(v)
 			g += (1-n.odd)*normal(v-n.level[0], n.sd) + odd
 			b += (1-n.odd)*normal(v-n.level[1], n.sd) + odd
-			o += (1-n.odd)*normal(v-m, n.sd) + odd
+			o += (1-n.odd)*normal(v-m, min(n.sd, sd)) + odd
 		}
 		sides += math.Log(max(g, b))
 		own += math.Log(o)
