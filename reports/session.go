@@ -41,6 +41,9 @@ type Session struct {
 	Trends []Trend
 }
 
+// VersionOrder gives the names of all versions of the session, oldest first.
+func (s Session) VersionOrder() []string { return s.versionOrder() }
+
 // versionOrder gives all versions of the session, oldest first.
 func (s Session) versionOrder() []string {
 	names := slices.Clone(s.Versions)
