@@ -130,16 +130,17 @@ func TestGPUCost(t *testing.T) {
 		s := Start(Config{Epoch: time.Now(), PID: pid})
 		time.Sleep(500 * time.Millisecond) // to open a card is no part of recording
 		full := cpu(func(stop <-chan struct{}) { <-stop })
+		wall := s.now().Seconds() // before what follows makes it longer
 		all := s.Stop()
 		t.Logf("round %d, whole program: empty loops 1 ms + 20 ms %.2f %% (both in Go %.2f %%), recording %.2f %%, above the empty loops %.2f %% of a core", round+1, empty, emptyGo, full, full-empty)
 		sideBySide(t, pid, long)
 		for _, th := range s.Threads() {
-			t.Logf("thread %-8s every %v: %d ticks, %d missed, %.2f %% of a core", th.Name, th.Interval, th.Samples, th.Missed, 100*th.CPU.Seconds()/s.now().Seconds())
+			t.Logf("thread %-8s every %v: %d ticks, %d missed, %.2f %% of a core", th.Name, th.Interval, th.Samples, th.Missed, 100*th.CPU.Seconds()/wall)
 		}
 		samples, changes := int64(0), 0
 		for _, c := range s.Costs() {
 			samples += c.Reads * int64(len(c.Meters))
-			t.Logf("%-15s %-8s %6d readings, %9v each, longest %9v, %.3f %% of a core", c.Source, c.Thread, c.Reads, c.Each, c.Longest, 100*c.CPU.Seconds()/s.now().Seconds())
+			t.Logf("%-15s %-8s %6d readings, %9v each, longest %9v, %.3f %% of a core", c.Source, c.Thread, c.Reads, c.Each, c.Longest, 100*c.CPU.Seconds()/wall)
 		}
 		for _, se := range all {
 			changes += len(se.V)
