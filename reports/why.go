@@ -117,15 +117,16 @@ func whySince(w io.Writer, s *why.Since) {
 	if s.Source != "" && len(words) > 0 {
 		words[len(words)-1] += " (" + s.Source + ")"
 	}
-	if s.Note != "" {
-		words = append(words, s.Note)
-	}
-	if len(words) == 0 {
-		words = []string{"nothing is known of what it was before: no reflog, no snapshot, no earlier log"}
-	}
 	text := strings.Join(words, "; ")
-	if !s.Worked.IsZero() {
-		text = "it last worked on " + s.Worked.Format("2006-01-02 15:04") + "; since then: " + text
+	switch {
+	case s.WellBefore > 0 && text != "":
+		text = s.Note + "; the last update: " + text
+	case s.Note != "":
+		text = strings.TrimPrefix(text+"; "+s.Note, "; ")
+	case text == "":
+		text = "nothing is known of what it was before: no reflog, no snapshot, no earlier log"
+	case s.Worked != "":
+		text = "since it worked on " + whyTime(s.Worked) + ": " + text
 	}
 	whyRow(w, "changed", text)
 }

@@ -55,7 +55,7 @@ func Decide(c Choice, h History, scripts []installs.Script) Answer {
 		a.Warnings = append(a.Warnings, "the log alone does not tell for certain what ended the server")
 	}
 	if c.Read.Note != "" {
-		a.Warnings = append(a.Warnings, c.Read.Note)
+		a.Warnings = append(a.Warnings, strings.TrimSuffix(c.Read.Note, "; log.txt has all"))
 	}
 	s := since(c, h)
 	a.Since = &s
@@ -157,9 +157,19 @@ func cause(r *Run) string {
 		}
 	}
 	if len(o.Evidence) > 0 && o.Kind == memtrix.OOM {
-		parts = append(parts, "the log says: "+strings.TrimSpace(o.Evidence[0]))
+		parts = append(parts, "the log says: "+short(strings.TrimSpace(o.Evidence[0])))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// short cuts a line of a log to what a person reads.
+func short(line string) string {
+	const most = 160
+	r := []rune(line)
+	if len(r) <= most {
+		return line
+	}
+	return string(r[:most]) + " ..."
 }
 
 func holder(h memtrix.Holder) string {

@@ -12,8 +12,10 @@ import (
 
 // Since is what changed before the failure.
 type Since struct {
-	// Worked is when it last worked, zero where no log shows that.
-	Worked time.Time `json:"-"`
+	// Worked is when it last worked, "" where no log shows that; WellBefore counts
+	// prompts that went well in the same start, before the failure.
+	Worked     string `json:"worked,omitempty"`
+	WellBefore int    `json:"well_before,omitempty"`
 	// State is the state that one goes back to, nil for none. When and Source are its
 	// own.
 	State   *past.State   `json:"-"`
@@ -43,11 +45,14 @@ func since(c Choice, h History) Since {
 		failed = c.Ended()
 	}
 	var s Since
+	var from time.Time
 	if c.Good != nil {
-		s.Worked = c.Good.When
+		from = c.Good.When
+		s.Worked = from.Format(time.RFC3339)
 		s.Changes = said(c.Good.Banner, c.Run.Banner)
 		if c.Good.Same {
-			s.Note = fmt.Sprintf("%s went well in the same start: what is asked of it changed, or something stayed in memory; the installation did not change in between", prompts(c.Run.Well-c.Run.After))
+			s.WellBefore = c.Run.Well - c.Run.After
+			s.Note = fmt.Sprintf("%s went well before in the same start: what is asked of it changed, or something stayed in memory; the installation is the same", prompts(s.WellBefore))
 		}
 	}
 	before := slices.DeleteFunc(slices.Clone(h.States), func(st past.State) bool { return st.When.After(failed) })
@@ -64,7 +69,6 @@ func since(c Choice, h History) Since {
 			chosen = &before[i]
 		}
 	}
-	from := s.Worked
 	if chosen != nil {
 		s.State, s.When, s.Source = chosen, chosen.When.Format(time.RFC3339), chosen.Source
 		s.Changes = merge(past.Diff(*chosen, h.Now), s.Changes)
