@@ -143,7 +143,7 @@ func pairLines(p history.CellPair) []string {
 func pairSheet(c history.Comparison, p history.CellPair) sheet {
 	sh := sheet{columns: []column{
 		{title: "meter", key: true}, {title: OneLine(c.A), right: true}, {title: OneLine(c.B), right: true},
-		{title: "delta", right: true}, {title: "p", right: true}, {title: ""},
+		{title: "delta", right: true}, {title: "p", right: true}, {title: "verdict"},
 	}}
 	for _, m := range p.Meters {
 		if nothing(m.ValuesA) && nothing(m.ValuesB) {
@@ -183,6 +183,9 @@ func levelText(v float64, unit memtrix.Unit) string {
 	case memtrix.UnitBytesPerSecond:
 		return Bytes(int64(math.Round(v))) + "/s"
 	case history.UnitSeconds:
+		if math.Abs(v) < 9.995 {
+			return strconv.FormatFloat(v, 'f', 2, 64) + " s" // 2 % must be seen
+		}
 		return Seconds(v) + " s"
 	case memtrix.UnitPercent:
 		return strconv.FormatFloat(v, 'g', 4, 64) + " %"

@@ -7,6 +7,7 @@ import (
 
 	"memtrix/history"
 	"memtrix/reports"
+	"memtrix/results"
 )
 
 // stepSummary appends to the summary of a GitHub step; outside of one it does nothing.
@@ -57,4 +58,28 @@ func sayFailing(a *app, changes []history.Change) error {
 	}
 	annotate(a, func(w io.Writer) error { return reports.ChangeAnnotations(w, changes) })
 	return status(exitFound)
+}
+
+// failSession fails on what a stored session changed.
+func failSession(a *app, dir, name string, rules history.FailOn) error {
+	db, err := results.OpenReadOnly(a.ctx, dir)
+	if err != nil {
+		return cannot{err}
+	}
+	defer db.Close()
+	session, err := findSession(a, db, name)
+	if err != nil {
+		return err
+	}
+	w, err := see(a.ctx, db, session)
+	if err != nil {
+		return cannot{err}
+	}
+	changes := w.changes()
+	for _, c := range w.known { // found in that night, with its repeats
+		if c.Session == session.ID && c.How == history.HowTonight {
+			changes = append(changes, c)
+		}
+	}
+	return sayFailing(a, failing(rules, changes))
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"memtrix/history"
@@ -63,10 +65,14 @@ func (c *compareCmd) Run(a *app) error {
 	if err := c.write(a, found); err != nil {
 		return cannot{fmt.Errorf("write the comparison: %w", err)}
 	}
-	for _, change := range found.Changes() {
-		if failOn == nil && change.Worse || failOn.Fails(change) {
-			return status(exitFound)
-		}
+	stepSummary(a, func(w io.Writer) error { return reports.ComparisonMarkdown(w, found) })
+	if failOn != nil {
+		return sayFailing(a, failing(failOn, found.Changes()))
+	}
+	worse := slices.DeleteFunc(found.Changes(), func(c history.Change) bool { return !c.Worse })
+	annotate(a, func(w io.Writer) error { return reports.ChangeAnnotations(w, worse) })
+	if len(worse) > 0 {
+		return status(exitFound)
 	}
 	return nil
 }

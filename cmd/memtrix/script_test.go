@@ -25,12 +25,13 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("MEMTRIX_UPDATE_SCRIPTS") != "", // rewrites what cmp compares with
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
 			return setPort(e)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standIn},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standIn, "stored": stored},
 	})
 }
 
