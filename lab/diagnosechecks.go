@@ -12,7 +12,7 @@ type CheckKind string
 
 const (
 	CheckAsGiven  CheckKind = "as-given"     // nothing
-	CheckNodes    CheckKind = "custom-nodes" // none is loaded
+	CheckNodes    CheckKind = "custom-nodes" // none is loaded but those that it needs
 	CheckOwnAll   CheckKind = "own-settings" // all settings that were asked for are left out
 	CheckOwn      CheckKind = "own-setting"  // one of them is
 	CheckSetting  CheckKind = "setting"      // something that the version does by itself is switched off, or on
@@ -25,7 +25,7 @@ const (
 type Check struct {
 	ID   string    `json:"id"`
 	Kind CheckKind `json:"kind"`
-	// Words say it for people: "without custom nodes".
+	// Words say it for people: "with cache=none".
 	Words   string `json:"words"`
 	Setting string `json:"setting,omitempty"`
 	Value   string `json:"value,omitempty"`
@@ -76,7 +76,7 @@ var (
 func (f Offers) checks(o memtrix.Outcome, prompt int) []Check {
 	var list []Check
 	if f.Nodes {
-		list = append(list, Check{ID: string(CheckNodes), Kind: CheckNodes, Words: "without custom nodes"})
+		list = append(list, Check{ID: string(CheckNodes), Kind: CheckNodes, Words: "without custom nodes that it can do without"})
 	}
 	own := slices.Sorted(maps.Keys(f.Own))
 	if len(own) > 1 {

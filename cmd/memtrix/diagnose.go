@@ -16,6 +16,7 @@ import (
 	"memtrix/matrix"
 	"memtrix/reports"
 	"memtrix/versions"
+	"memtrix/versions/packs"
 )
 
 type diagnoseCmd struct {
@@ -24,6 +25,7 @@ type diagnoseCmd struct {
 	Prompts  int               `help:"Prompts in each trial: what stays in memory shows from the second on." default:"3"`
 	Trials   int               `help:"Most trials for each cell." default:"40"`
 	Earlier  bool              `help:"Try packages of the release before, too. Where nothing else is the cause; it makes a Python environment of some GB." default:"true" negatable:"" name:"earlier-packages"`
+	AllNodes bool              `help:"Load all custom nodes of the installation, as it does itself, and not only those that the workflow needs: one of the others may be the cause."`
 	NoInside bool              `help:"Do not look from inside (a probe) where RAM does not come back or no cause is found."`
 }
 
@@ -47,6 +49,9 @@ func (c *diagnoseCmd) Run(a *app) error {
 	case c.Spec != "" && len(c.Set) > 0:
 		return usage{errors.New("--set goes with --comfyui or --version; a spec has its settings under settings:")}
 	}
+	if err := c.find(a); err != nil {
+		return err
+	}
 	d := &diagnosing{cmd: c, app: a}
 	e, err := c.open(a, "diagnose", d.adjust)
 	if err != nil {
@@ -64,6 +69,40 @@ func (c *diagnoseCmd) Run(a *app) error {
 		return err
 	})
 	return errors.Join(c.show(a, e, found), err, answered(err, found, lab.DiagnoseReport.Answered))
+}
+
+// find takes the ComfyUI that is on this machine where none is named.
+func (c *diagnoseCmd) find(a *app) error {
+	if c.Spec != "" || c.ComfyUI != "" || c.Version != "" {
+		return nil
+	}
+	all := versions.Discover(a.ctx)
+	if len(all) == 0 {
+		return usage{errors.New("no ComfyUI is found on this machine: name its folder with --comfyui, or give a spec")}
+	}
+	c.ComfyUI = all[0].Dir
+	if c.Python == "" {
+		c.Python = all[0].Python
+	}
+	fmt.Fprintf(a.stderr, "diagnosing the ComfyUI in %s (--comfyui names another one)\n", reports.OneLine(c.ComfyUI))
+	return nil
+}
+
+// allNodes names all custom nodes of an installation.
+func allNodes(dir string) ([]matrix.PackEntry, error) {
+	folders, err := packs.Folders(dir)
+	if err != nil {
+		return nil, usage{err}
+	}
+	places, err := packs.All(folders)
+	if err != nil {
+		return nil, usage{err}
+	}
+	var list []matrix.PackEntry
+	for _, p := range places {
+		list = append(list, matrix.PackEntry{Name: p.Name})
+	}
+	return list, nil
 }
 
 // diagnosing plans the checks of a command.
@@ -98,6 +137,18 @@ func (d *diagnosing) adjust(s *matrix.Spec) error {
 		}
 		s.Settings = matrix.SettingsEntry{Base: settings}
 		s.Name = "diagnose"
+	}
+	if d.cmd.AllNodes {
+		if d.cmd.ComfyUI == "" {
+			return usage{errors.New("--all-nodes goes with --comfyui; a spec names nodes under custom_nodes:")}
+		}
+		list, err := allNodes(d.cmd.ComfyUI)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			s.Versions[0].Packs = matrix.PacksEntry{Mode: matrix.PacksListed, List: list}
+		}
 	}
 	d.spec = s
 	return nil
@@ -151,7 +202,13 @@ func (d *diagnosing) plan(ctx context.Context, c lab.Check) (cell memtrix.Planne
 		cell.Cell.Probe = true
 		return cell, "", nil
 	case lab.CheckNodes:
-		entry.Packs.Mode, entry.Packs.List, entry.Packs.From = matrix.PacksOff, nil, nil
+		// Of all that are listed those stay that it needs; of those none can be left out
+		// but all.
+		if entry.Packs.Mode == matrix.PacksListed {
+			entry.Packs.Mode, entry.Packs.List = matrix.PacksAuto, nil
+		} else {
+			entry.Packs = matrix.PacksEntry{Mode: matrix.PacksOff}
+		}
 	case lab.CheckOwnAll:
 		maps.DeleteFunc(settings, func(name, _ string) bool { return name != "device" })
 	case lab.CheckOwn:
