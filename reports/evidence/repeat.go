@@ -295,8 +295,10 @@ func hardwareText(h memtrix.Hardware) string {
 	}
 	add("vram", h.VRAM)
 	add("ram", h.RAM)
-	if h.Swap != nil {
-		words = append(words, fmt.Sprintf("swap: %dMiB", *h.Swap>>20))
+	if h.Swap != nil && *h.Swap == 0 {
+		words = append(words, "swap: 0")
+	} else if h.Swap != nil {
+		add("swap", *h.Swap)
 	}
 	return strings.Join(words, ", ")
 }

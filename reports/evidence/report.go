@@ -147,10 +147,10 @@ func (c *Case) holderNote() string {
 // comparison is the table of the same cell otherwise.
 func (c *Case) comparison(p *page) {
 	if len(c.Compared) < 2 {
-		p.line("Nothing to compare with is stored: the same workflow on this machine with another version, or with one setting otherwise.\n")
+		p.line("Nothing to compare with is stored: the same workflow with another version, with one setting otherwise, or on a machine of another size.\n")
 		return
 	}
-	p.line("The same workflow on the same machine, otherwise in one thing only:\n")
+	p.line("The same workflow in the same results folder, otherwise in one thing only:\n")
 	p.line("| what | version | settings | ended | VRAM peak MiB | RAM peak MiB | prompt s | trials |")
 	p.line("| --- | --- | --- | --- | ---: | ---: | ---: | --- |")
 	for _, r := range c.shownRows() {

@@ -12,12 +12,12 @@ var (
 	assigned = regexp.MustCompile(`(?i)([A-Za-z0-9_.\-]*(?:password|passwd|passphrase|pwd|secret|api[_\-]?key|access[_\-]?key|private[_\-]?key|account[_\-]?key|token|credentials?|cookie|session[_\-]?id|auth|wandb[_\-]?key)[A-Za-z0-9_\-]*)` +
 		`((?:\\*["'])?(?:\s*(?:=>|:=|=|:)\s*|,\s*)(?:\\*["'])?|\s+(?:\\*["'])?)` +
 		`([^\s"'\\,;&<>()\[\]{}]+)`)
-	whoami = regexp.MustCompile(`(?i)\b(USERNAME|USER|LOGNAME|HOSTNAME|COMPUTERNAME)((?:\\*["'])?\s*[=:]\s*(?:\\*["'])?)([A-Za-z0-9_.\-]+)`)
+	identity = regexp.MustCompile(`(?i)\b(USERNAME|USER|LOGNAME|HOSTNAME|COMPUTERNAME)((?:\\*["'])?\s*[=:]\s*(?:\\*["'])?)([A-Za-z0-9_.\-]+)`)
 )
 
 // named takes out what stands under a name that says so.
 func (r *Redactor) named(s string) string {
-	s = replace(assigned, s, func(m match) (string, bool) {
+	return replace(assigned, s, func(m match) (string, bool) {
 		name, sep, value := m.group(1), m.group(2), m.group(3)
 		switch strings.Trim(sep, " \t\\\"'") {
 		case "": // --token VALUE; in a sentence the next word is none
@@ -34,7 +34,11 @@ func (r *Redactor) named(s string) string {
 		}
 		return name + sep + r.secret(value), true
 	})
-	return replace(whoami, s, func(m match) (string, bool) {
+}
+
+// whoami takes out what the variables of a shell say about who and where one is.
+func (r *Redactor) whoami(s string) string {
+	return replace(identity, s, func(m match) (string, bool) {
 		name, value := m.group(1), m.group(3)
 		if name != strings.ToUpper(name) { // variables are written in capitals, words are not
 			return "", false

@@ -40,7 +40,7 @@ var (
 	tildeHome = regexp.MustCompile(`(^|[\s"'=:(])~([A-Za-z_][\w\-]*)(/)`)
 
 	unc    = regexp.MustCompile(`(^|[^\w\\.:/>\]])(\\{2,8})([A-Za-z0-9][\w.\-]{2,})(\\{1,4}[\w$])`)
-	prompt = regexp.MustCompile(`(^|[\s"'(\[])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
+	prompt = regexp.MustCompile(`(^|[\s"'(\[=,:])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
 	// What routers, companies and machines call themselves: some endings are nothing
 	// else, the others are also parts of modules of Python.
 	tunnel  = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:fritz\.box|home\.arpa|ts\.net|proxy\.runpod\.net|trycloudflare\.com|ngrok\.io|ngrok-free\.app|ngrok\.app|gradio\.live|loca\.lt|compute\.amazonaws\.com|compute\.internal))\b`)
@@ -108,19 +108,38 @@ func (r *Redactor) place(name string) string {
 	return r.mark(User, low)
 }
 
+// endings of names of hosts, as tunnel and private have them.
+var hostEndings = []string{".local", ".lan", ".internal", ".intranet", ".corp", ".home", "fritz.box", ".ts.net", "runpod.net", "trycloudflare.com", "ngrok", "gradio.live", "loca.lt", "amazonaws.com"}
+
 func (r *Redactor) hosts(s string) string {
-	s = replace(unc, s, func(m match) (string, bool) {
-		name := strings.ToLower(m.group(3))
-		if name == "wsl" || name == "wsl.localhost" || name == "tsclient" {
-			return "", false
-		}
-		return m.group(1) + m.group(2) + r.host(m.group(3)) + m.group(4), true
-	})
-	s = replace(prompt, s, func(m match) (string, bool) {
-		return m.group(1) + r.user(m.group(2)) + "@" + r.host(m.group(3)) + m.group(4), true
-	})
+	low := strings.ToLower(s)
+	if strings.Contains(low, `\\`) {
+		s = replace(unc, s, func(m match) (string, bool) {
+			name := strings.ToLower(m.group(3))
+			if name == "wsl" || name == "wsl.localhost" || name == "tsclient" {
+				return "", false
+			}
+			return m.group(1) + m.group(2) + r.host(m.group(3)) + m.group(4), true
+		})
+	}
+	if strings.Contains(low, "@") {
+		s = replace(prompt, s, func(m match) (string, bool) {
+			return m.group(1) + r.user(m.group(2)) + "@" + r.host(m.group(3)) + m.group(4), true
+		})
+	}
+	if hasAny(low, hostEndings) {
+		s = r.domains(s)
+	}
+	if !hasAny(low, []string{"desktop-", "laptop-", "win-", "ip-", "s-"}) {
+		return s
+	}
+	return replace(machine, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
+}
+
+// domains takes out names of hosts by their endings.
+func (r *Redactor) domains(s string) string {
 	s = replace(tunnel, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
-	s = replace(private, s, func(m match) (string, bool) {
+	return replace(private, s, func(m match) (string, bool) {
 		shown := strings.HasSuffix(m.before(3), "://") || strings.HasSuffix(m.before(1), "@") || afterHost.MatchString(m.after(8))
 		asHost := beforeHost.MatchString(m.before(20)) && !strings.HasPrefix(m.after(7), " import") && !strings.HasPrefix(m.after(1), "(")
 		if !shown && !asHost {
@@ -128,22 +147,33 @@ func (r *Redactor) hosts(s string) string {
 		}
 		return r.host(m.group(1)), true
 	})
-	return replace(machine, s, func(m match) (string, bool) { return r.host(m.group(1)), true })
 }
 
-func (r *Redactor) addresses(s string) string {
-	s = replace(gpuUUID, s, func(m match) (string, bool) {
+// cards takes out the identifiers of graphics cards.
+func (r *Redactor) cards(s string) string {
+	return replace(gpuUUID, s, func(m match) (string, bool) {
 		return m.group(1) + r.mark(GPU, strings.ToLower(m.group(2))), true
 	})
-	s = replace(mac, s, func(m match) (string, bool) {
+}
+
+// addresses takes out those of machines. Fewer colons, dashes or dots make none.
+func (r *Redactor) addresses(s string) string {
+	if strings.Count(s, ":") >= 2 {
+		s = replace(ipv6, s, r.six)
+	}
+	if strings.Count(s, ".") >= 3 {
+		s = replace(ipv4, s, r.four)
+	}
+	if strings.Count(s, ":") < 5 && strings.Count(s, "-") < 5 {
+		return s
+	}
+	return replace(mac, s, func(m match) (string, bool) {
 		// More of the same is a fingerprint.
 		if b, a := m.before(1), m.after(1); b == ":" || a == ":" || b == "-" || a == "-" {
 			return "", false
 		}
 		return r.mark(MAC, strings.ToLower(strings.ReplaceAll(m.group(0), "-", ":"))), true
 	})
-	s = replace(ipv6, s, r.six)
-	return replace(ipv4, s, r.four)
 }
 
 // six takes out IPv6 addresses that lead somewhere; scopes of C++, times and slices

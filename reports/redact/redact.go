@@ -47,7 +47,8 @@ type Redactor struct {
 	// marks are the words by kind and thing, in lower case where that does not matter.
 	marks map[Kind]map[string]string
 	// used are the words that stand in some text by now.
-	used map[string]bool
+	used  map[string]bool
+	steps []step
 	// known are the things that are looked for everywhere, the longest first.
 	known []known
 }
@@ -63,7 +64,7 @@ type known struct {
 
 // New makes a Redactor.
 func New(o Options) *Redactor {
-	r := &Redactor{versions: map[string]bool{}, keep: map[string]bool{}, marks: map[Kind]map[string]string{}, used: map[string]bool{}}
+	r := &Redactor{versions: map[string]bool{}, keep: map[string]bool{}, marks: map[Kind]map[string]string{}, used: map[string]bool{}, steps: stepsOf()}
 	for _, v := range o.Versions {
 		r.versions[v] = true
 	}
@@ -96,10 +97,61 @@ func (r *Redactor) Text(s string) string {
 	if s == "" {
 		return s
 	}
-	for _, step := range []func(string) string{r.hidePrompts, r.secrets, r.named, r.emails, r.homes, r.hosts, r.addresses, r.everywhere} {
-		s = step(s)
+	s = r.keys(r.hidePrompts(s))
+	if !strings.Contains(s, "\n") {
+		return r.line(s)
 	}
-	return s
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		text := strings.TrimSuffix(line, "\n")
+		b.WriteString(r.line(text) + line[len(text):])
+	}
+	return b.String()
+}
+
+// step is one kind of thing that is taken out of a line. Its pattern is looked for
+// only where one of the hints stands in the line, in small letters: most lines of a
+// log have none, and patterns are slow.
+type step struct {
+	hints []string
+	do    func(r *Redactor, line string) string
+}
+
+// stepsOf are the steps in the order in which they are taken: what is a secret by its
+// form is not taken for anything else.
+func stepsOf() []step {
+	return []step{
+		{formHints, (*Redactor).secrets},
+		{[]string{"pass", "pwd", "secret", "key", "token", "credential", "cookie", "session", "auth"}, (*Redactor).named},
+		{[]string{"user", "logname", "hostname", "computername"}, (*Redactor).whoami},
+		{[]string{"@", "%40"}, (*Redactor).emails},
+		{[]string{"home", "users", "documents and settings", "/media/", "~"}, (*Redactor).homes},
+		{[]string{`\\`, "@", ".", "desktop-", "laptop-", "win-", "ip-", "s-"}, (*Redactor).hosts},
+		{[]string{"gpu-", "mig-"}, (*Redactor).cards},
+		{[]string{":", "-", "."}, (*Redactor).addresses},
+	}
+}
+
+func (r *Redactor) line(s string) string {
+	low := strings.ToLower(s)
+	for _, step := range r.steps {
+		if !hasAny(low, step.hints) {
+			continue
+		}
+		if done := step.do(r, s); done != s {
+			s, low = done, strings.ToLower(done)
+		}
+	}
+	return r.everywhere(s)
+}
+
+func hasAny(s string, words []string) bool {
+	for _, w := range words {
+		if strings.Contains(s, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // Args gives command line words: what follows a flag that takes a secret is one.
@@ -187,7 +239,11 @@ func (r *Redactor) remember(k known) {
 
 // everywhere takes out what was found before, also where nothing shows what it is.
 func (r *Redactor) everywhere(s string) string {
+	low := strings.ToLower(s)
 	for _, k := range r.known {
+		if first, _, _ := strings.Cut(k.text, " "); !strings.Contains(low, strings.ToLower(first)) {
+			continue
+		}
 		s = replace(k.re, s, func(m match) (string, bool) {
 			if k.whole != nil && !k.whole(m) {
 				return "", false
@@ -237,7 +293,8 @@ const (
 // addresses write them. Of two letters it is looked for nowhere; one of three must
 // stand alone.
 func (r *Redactor) rememberName(low, mark string) {
-	if r.keep[low] || len(low) < shortestWord {
+	same := func(k known) bool { return k.text == low && k.mark == mark }
+	if r.keep[low] || len(low) < shortestWord || slices.ContainsFunc(r.known, same) {
 		return
 	}
 	text := strings.ReplaceAll(regexp.QuoteMeta(low), " ", `(?: |%20|\+|_)`)
