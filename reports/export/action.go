@@ -38,7 +38,7 @@ func actionEntries(s reports.Session) []actionEntry {
 	cells := map[string][]*memtrix.Trial{}
 	var order []string
 	for _, t := range measured(s) {
-		id := t.Cell.ID()
+		id := t.Cell.ID() + t.Cell.Version.Name // two names of one commit stay two
 		if cells[id] == nil {
 			order = append(order, id)
 		}
