@@ -17,6 +17,7 @@
 //	python.path, python.version, package.NAME, package-hash.NAME
 //	pack.NAME.hash, .commit (with +changes where files differ from it), .source,
 //	.requirements: custom node packs; a target adds pack.NAME.import
+//	args: launch flags that a spec gives every server (whoever has the spec adds them)
 //	env.NAME: variables in force that change what memory a server takes
 //	memtrix, go
 package environment

@@ -36,7 +36,15 @@ func Causes(before, after *memtrix.Trial) []Cause {
 	if !slices.Equal(a.Dirty, b.Dirty) {
 		all = append(all, Cause{CauseComfyUI, "changed files", strings.Join(a.Dirty, ", "), strings.Join(b.Dirty, ", ")})
 	}
+	told := hasBanner(before) && hasBanner(after) // a server that did not start says nothing
 	for _, d := range environment.Diff(before.Environment, after.Environment) {
+		if d.Name == "args" { // the spec's own flags
+			all = append(all, flags(strings.Fields(d.Before), strings.Fields(d.After))...)
+			continue
+		}
+		if strings.HasPrefix(d.Name, banner) && !told {
+			continue
+		}
 		if kind, name, ok := kindOf(d.Name); ok {
 			all = append(all, Cause{kind, name, d.Before, d.After})
 		}
@@ -50,6 +58,18 @@ func Causes(before, after *memtrix.Trial) []Cause {
 		return cmp.Compare(weight(x), weight(y))
 	})
 	return all
+}
+
+// banner begins the names of what a server said of itself.
+const banner = "banner."
+
+func hasBanner(t *memtrix.Trial) bool {
+	for name := range t.Environment {
+		if strings.HasPrefix(name, banner) {
+			return true
+		}
+	}
+	return false
 }
 
 func versionText(v memtrix.Version) string {

@@ -258,7 +258,11 @@ func environmentOf(s *matrix.Spec) func(context.Context, memtrix.Version) memtri
 		case v.Dir != "":
 			in.Models = filepath.Join(v.Dir, "models")
 		}
-		return c.Capture(ctx, in)
+		e := c.Capture(ctx, in)
+		if len(s.Args) > 0 {
+			e["args"] = strings.Join(s.Args, " ")
+		}
+		return e
 	}
 }
 
