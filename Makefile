@@ -3,7 +3,7 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
-.PHONY: calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser page-paint clean
+.PHONY: actionlint calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser page-paint clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -95,6 +95,10 @@ browser:
 # How long the HTML report of 500 trials takes to the first paint, and how large it is.
 page-paint:
 	$(GO) test -run xxx -bench . -benchtime 5x ./reports/html
+
+# The example workflow for GitHub, with the checker that knows its language.
+actionlint:
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -config-file examples/nightly/actionlint.yaml examples/nightly/memtrix.yml
 
 clean:
 	rm -rf memtrix demo-results
