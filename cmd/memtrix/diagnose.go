@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -229,7 +230,6 @@ func (d *diagnosing) plan(ctx context.Context, c lab.Check) (cell memtrix.Planne
 		return cell, firstLine(err.Error()), nil
 	}
 	cell = plan.Cells[0]
-	cell.Cell.Version.Name = d.cell.Cell.Version.Name
 	if cell.Status != memtrix.StatusRun {
 		return cell, cell.Reason, nil
 	}
@@ -241,12 +241,15 @@ func (d *diagnosing) plan(ctx context.Context, c lab.Check) (cell memtrix.Planne
 
 // entry is that of the spec that the cell's version came from.
 func (d *diagnosing) entry() (matrix.VersionEntry, string) {
+	name := d.cell.Cell.Version.Name
 	for _, e := range d.spec.Versions {
-		if len(d.spec.Versions) == 1 || e.Name == d.cell.Cell.Version.Name || e.Version == d.cell.Cell.Version.Name || e.Sim == d.cell.Cell.Version.Name {
+		v, err := d.e.ready.world.version(e)
+		if err == nil && cmp.Or(e.Name, v.Name, v.Release) == name || len(d.spec.Versions) == 1 {
+			e.Name = name
 			return e, ""
 		}
 	}
-	return matrix.VersionEntry{}, "of several versions in a spec only those with a name can be changed: give it one with name:"
+	return matrix.VersionEntry{}, fmt.Sprintf("which version of the spec %s is cannot be told: give it a name with name:", name)
 }
 
 // idle is the note that a setting will have no effect, "" where it may.
@@ -281,7 +284,6 @@ func (d *diagnosing) earlier(ctx context.Context, entry *matrix.VersionEntry) (w
 			overrides[name] = version
 		}
 		entry.Overrides, entry.Packages = overrides, string(versions.Required)
-		entry.Name = v.Name
 		return ""
 	}
 	return why
