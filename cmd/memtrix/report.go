@@ -73,8 +73,8 @@ func (c *reportCmd) trial(a *app, db *results.DB) error {
 		return usage{fmt.Errorf("there is no trial %d in %s", c.Trial, db.Dir())}
 	case err != nil:
 		return cannot{err}
-	case c.Session != "" || c.Format == "markdown":
-		return usage{errors.New("--trial goes with neither a session nor markdown: a trial's number says which it is")}
+	case c.Session != "" || c.Format == "markdown" || c.Format == "html" || c.Output != "":
+		return usage{errors.New("--trial goes with neither a session, markdown, html nor --output: a trial's number says which it is")}
 	case c.Format == "json":
 		return unlessUnread(reports.TrialJSON(a.stdout, t))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
@@ -63,6 +64,8 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 			files = append(files, "heat map:  "+heat+".png")
 		}
 	}
+	trends, err := drawTrends(s, dir)
+	files, errs = append(files, trends...), append(errs, err)
 	for _, t := range s.Trials {
 		if t.Dir == "" || len(t.Spans) == 0 {
 			continue
@@ -88,6 +91,29 @@ func drawHeatmap(s *reports.Session, meter, base string) error {
 		}
 	}
 	return nil
+}
+
+// mostTrends bounds the pictures of a session's trends to the worst.
+const mostTrends = 6
+
+// drawTrends makes a picture of each trend along which something changed.
+func drawTrends(s *reports.Session, dir string) ([]string, error) {
+	var files []string
+	for _, t := range s.Trends {
+		for _, m := range t.Pictures() {
+			if len(files) == mostTrends {
+				return files, nil
+			}
+			base := filepath.Join(dir, "trend-"+fileName(s.Name)+"-"+strconv.Itoa(len(files)+1))
+			for _, format := range formats {
+				if err := toFile(base+"."+string(format), func(f *os.File) error { return reports.DrawTrend(f, t, m, format) }); err != nil {
+					return files, err
+				}
+			}
+			files = append(files, "trend:     "+base+".png")
+		}
+	}
+	return files, nil
 }
 
 // fileName is a session's name without what would lead out of the folder, or

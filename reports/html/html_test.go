@@ -23,7 +23,7 @@ func TestSelfContained(t *testing.T) {
 		}
 	}
 	for _, tag := range []string{"style", "script"} {
-		body := regexp.MustCompile(`(?s)<` + tag + `>(.*?)</` + tag + `>`).FindAllStringSubmatch(text, -1)
+		body := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllStringSubmatch(text, -1)
 		if len(body) != 1 {
 			t.Fatalf("want one %s element of the page's own, got %d", tag, len(body))
 		}
