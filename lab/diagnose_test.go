@@ -282,3 +282,48 @@ func TestFindings(t *testing.T) {
 		}
 	}
 }
+
+// TestDiagnoseInside ensures that RAM that does not come back is looked at from inside,
+// and that what cannot be planned or measured is skipped with its reason.
+func TestDiagnoseInside(t *testing.T) {
+	base := memtrix.PlannedCell{Cell: memtrix.Cell{Version: memtrix.Version{Name: "0.29.0"}, Workflow: memtrix.Workflow{Name: "sd15"}}}
+	id := int64(0)
+	kept := func(c memtrix.PlannedCell) *memtrix.Trial {
+		id++
+		tr := &memtrix.Trial{ID: id, Cell: c.Cell, Outcome: passing,
+			Spans:    []memtrix.Span{{Kind: memtrix.SpanIdle, Peaks: []memtrix.Peak{{Meter: memtrix.RAMTreeAnon, Value: 400 << 20}}}},
+			Readings: []memtrix.Reading{{Kind: memtrix.Freed, Values: map[string]int64{memtrix.RAMTreeAnon: 3 << 30}}}}
+		if c.Cell.Probe {
+			tr.Probe = &memtrix.Probe{Inventories: []memtrix.Inventory{{CPU: memtrix.TensorBytes{BytesCount: memtrix.BytesCount{Bytes: 2 << 30}, Owners: []memtrix.TensorOwner{{Name: "class /x/pack.Keeper", BytesCount: memtrix.BytesCount{Bytes: 2 << 30}}}}}}}
+		}
+		return tr
+	}
+	o := DiagnoseOptions{Prompts: 3, Inside: true, Plan: func(_ context.Context, c Check) (memtrix.PlannedCell, string, error) {
+		cell := base
+		cell.Cell.Probe = c.Kind == CheckInside
+		return cell, "", nil
+	}}
+	r, err := Diagnose(t.Context(), o, base, func(_ context.Context, c memtrix.PlannedCell, _ int) (*memtrix.Trial, error) { return kept(c), nil })
+	if err != nil || r.Verdict != VerdictPasses || len(r.Findings) != 1 || !strings.Contains(r.Words, "from inside: tensors in RAM 2.00 GiB, class pack.Keeper 2.00 GiB") {
+		t.Errorf("%+v, %v", r, err)
+	}
+
+	o.Inside, o.Offers = false, Offers{Nodes: true, CPU: true}
+	o.Plan = func(_ context.Context, c Check) (memtrix.PlannedCell, string, error) {
+		cell := base
+		cell.Cell.Settings = memtrix.Settings{c.Setting: c.Value}
+		if c.Kind == CheckNodes {
+			return cell, "it needs them", nil
+		}
+		return cell, "", nil
+	}
+	r, err = Diagnose(t.Context(), o, base, func(_ context.Context, c memtrix.PlannedCell, _ int) (*memtrix.Trial, error) {
+		if c.Cell.Settings["mmap"] == "off" {
+			return nil, errors.New("memtrix could not measure it")
+		}
+		return &memtrix.Trial{Cell: c.Cell, Outcome: ramOOM, Prompts: []memtrix.PromptResult{{Index: 1, Outcome: memtrix.OOM}}}, nil
+	})
+	if err != nil || r.Verdict != VerdictNone || r.Answered() || !strings.Contains(r.Words, "Not tried: without custom nodes that it can do without, with mmap=off") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

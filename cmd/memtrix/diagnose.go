@@ -54,7 +54,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 		return err
 	}
 	d := &diagnosing{cmd: c, app: a}
-	e, err := c.open(a, "diagnose", d.adjust)
+	e, err := c.open(a, fmt.Sprintf("diagnose-%d", c.Prompts), d.adjust)
 	if err != nil {
 		return err
 	}
