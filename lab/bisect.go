@@ -42,7 +42,8 @@ type BisectRun struct {
 	Repeat  int                 `json:"repeat"`
 	Trial   int64               `json:"trial,omitempty"`
 	Outcome memtrix.OutcomeKind `json:"outcome,omitempty"`
-	Message string              `json:"message,omitempty"`
+	// Message is how it failed, in words that do not name the version.
+	Message string `json:"message,omitempty"`
 	// Result is "good", "bad", "value" or "untestable"; "" where it is not known yet
 	// what is compared.
 	Result  string   `json:"result,omitempty"`
@@ -170,7 +171,7 @@ func (b *bisection) compared(n int) (Measure, string) {
 		return MeasureOutcome, fmt.Sprintf("good ends with %s, bad with %s", b.sides.good, b.sides.bad)
 	}
 	if b.Measure == MeasureOutcome || b.sides.good != string(memtrix.Pass) || odd {
-		return "", fmt.Sprintf("good and bad do not differ: both end with %s (%s)", b.sides.good, b.ends[0][0].Outcome.Message)
+		return "", fmt.Sprintf("good and bad do not differ: both end with %s (%s)", b.sides.good, failureOf(b.ends[0][0]))
 	}
 	b.report.Gaps = Gaps(b.ends[0], b.ends[1])
 	if len(b.report.Gaps) == 0 {
@@ -240,7 +241,7 @@ func (b *bisection) attempt(ctx context.Context, i int) (Attempt, BisectRun, err
 	b.repeats[i]++
 	run := BisectRun{Index: i, Repeat: repeat, Why: a.Untestable}
 	if t := a.Trial; t != nil {
-		run.Trial, run.Outcome, run.Message, run.Seconds = t.ID, t.Outcome.Kind, t.Outcome.Message, t.Seconds
+		run.Trial, run.Outcome, run.Message, run.Seconds = t.ID, t.Outcome.Kind, failureOf(t), t.Seconds
 		b.report.Simulated = b.report.Simulated || t.Simulated
 		if why := tell(t); why != nil {
 			a.Trial, run.Why = nil, why.Error()

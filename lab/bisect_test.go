@@ -199,6 +199,20 @@ func pathOf(r *BisectReport) []string {
 	return out
 }
 
+// The same failure of two versions is told in the same words.
+func TestFailureOf(t *testing.T) {
+	trial := &memtrix.Trial{Cell: memtrix.Cell{Version: memtrix.Version{Name: "0.29.0"}}}
+	trial.Outcome = memtrix.Outcome{Kind: memtrix.StartupFailure, Message: "0.29.0 does not start: exit status 1", Evidence: []string{
+		"  Traceback (most recent call last):", "      import comfy_aimdo.control", "  ModuleNotFoundError: No module named 'comfy_aimdo'", "Install what this version needs:"}}
+	if got, want := failureOf(trial), "ModuleNotFoundError: No module named 'comfy_aimdo'"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	trial.Outcome.Evidence = nil
+	if got, want := failureOf(trial), "does not start: exit status 1"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestSides(t *testing.T) {
 	v := func(x float64) *float64 { return &x }
 	r := BisectReport{Measure: memtrix.RAMTreeRSS, Runs: []BisectRun{

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,9 +62,26 @@ func most(shares map[string]float64) string {
 func (c classes) of(t *memtrix.Trial, failure string) (bad, ok bool) {
 	switch classOf(t.Outcome) {
 	case c.bad:
-		return true, c.bad == string(memtrix.Pass) || failure == "" || strings.Contains(strings.ToLower(t.Outcome.Message), strings.ToLower(failure))
+		return true, c.bad == string(memtrix.Pass) || failure == "" || strings.Contains(strings.ToLower(t.Outcome.Message+"\n"+failureOf(t)), strings.ToLower(failure))
 	case c.good:
 		return false, true
 	}
 	return false, false
+}
+
+// exception is a line that ends a Python traceback.
+var exception = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_.]*(?:Error|Exception|Interrupt)(?:: .*)?$`)
+
+// failureOf is how a trial failed in words that do not name its version, so that the
+// same failure of two versions is the same: the exception, where one is in the evidence.
+func failureOf(t *memtrix.Trial) string {
+	if t.Outcome.Kind == memtrix.Pass {
+		return ""
+	}
+	for _, line := range slices.Backward(t.Outcome.Evidence) {
+		if exception.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return strings.TrimSpace(strings.TrimPrefix(t.Outcome.Message, t.Cell.Version.Name))
 }

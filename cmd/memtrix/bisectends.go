@@ -15,6 +15,7 @@ import (
 	"memtrix/internal/comfysim"
 	"memtrix/matrix"
 	"memtrix/reports"
+	"memtrix/versions"
 	"memtrix/versions/child"
 	"memtrix/versions/installs"
 	"memtrix/versions/past"
@@ -117,6 +118,12 @@ func namedVersion(s *matrix.Spec, template matrix.VersionEntry, name string) (ma
 		return template, err
 	}
 	template.Version, template.Name = name, ""
+	if template.Path != "" { // a commit of the installation, in its environment
+		template.Source, template.Path = template.Path, ""
+		if template.Packages == "" {
+			template.Packages = string(versions.Keep)
+		}
+	}
 	return template, nil
 }
 
@@ -226,10 +233,10 @@ func (c *bisectCmd) proposed(a *app, e *bisectEnds, settings memtrix.Settings) e
 		good := e.bad.Entry
 		switch {
 		case s.Packages != nil && s.Complete:
-			good.Packages, good.Overrides, good.Path, good.Source = "required", s.Packages, "", e.dir
+			good.Packages, good.Overrides, good.Path, good.Source = string(versions.Required), s.Packages, "", e.dir
 			good.Version = cmp.Or(s.Commit, headOf(a.ctx, e.dir))
 		case s.Commit != "":
-			good.Version, good.Path, good.Source, good.Packages = s.Commit, "", e.dir, "keep"
+			good.Version, good.Path, good.Source, good.Packages = s.Commit, "", e.dir, string(versions.Keep)
 		default:
 			continue // not enough to make it again
 		}

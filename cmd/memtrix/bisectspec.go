@@ -156,7 +156,7 @@ func (s *specSearch) own() {
 		s.spec.Models = append(s.spec.Models, models)
 	}
 	for _, e := range []*matrix.VersionEntry{&s.ends.good.Entry, &s.ends.bad.Entry} {
-		if e.Path == "" && !slices.Contains(e.Packs.From, s.ends.dir) {
+		if e.Path == "" && exists(filepath.Join(s.ends.dir, "custom_nodes")) && !slices.Contains(e.Packs.From, s.ends.dir) {
 			e.Packs.From = append(e.Packs.From, s.ends.dir)
 		}
 	}
@@ -247,6 +247,7 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 		if why != "" {
 			return lab.Attempt{Untestable: why}, nil
 		}
+		s.ready.runner.ForgetFailures()
 		t, err := s.bench.Try(ctx, cell, repeat)
 		if err != nil && ctx.Err() == nil {
 			err = cannot{err}

@@ -55,10 +55,13 @@ func (s *specSearch) first() (axes.List, error) {
 	if s.cmd.Axis == "settings" {
 		return s.settings()
 	}
-	if err := s.look("good", &e.good); err != nil {
+	if err := s.look("bad", &e.bad); err != nil {
 		return axes.List{}, err
 	}
-	if err := s.look("bad", &e.bad); err != nil {
+	if e.good.Entry.Packages == string(versions.Keep) && e.good.Entry.Python == "" {
+		e.good.Entry.Python = e.bad.Version.Python // of the installation
+	}
+	if err := s.look("good", &e.good); err != nil {
 		return axes.List{}, err
 	}
 	if e.dir != "" {

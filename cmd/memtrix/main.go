@@ -24,6 +24,7 @@
 //	memtrix why                                    why the ComfyUI of this machine died, and the way back
 //	memtrix evidence TRIAL -o FILE.zip             a bundle about a trial, for a bug report
 //	memtrix changes --csv FILE                     what changed along series of trials, and is not noise
+//	memtrix bisect SPEC --good V --bad V           the commit, package, custom node or setting that did it
 //	memtrix bisect --candidates FILE --command CMD the first bad one of an ordered list, in few runs
 //	memtrix doctor                                 which meters this machine has, and what they cost
 //
