@@ -238,15 +238,21 @@ func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
 		b.WriteString("no change\n")
 		return
 	}
+	changes := slices.Clone(l.Changes)
+	slices.SortStableFunc(changes, func(a, b history.Change) int { return a.Place - b.Place })
 	compared := 0
-	for _, c := range l.Changes {
+	for i, c := range changes {
 		if c.How == history.HowCompared {
 			compared++
 		}
-		writeParagraph(b, changeLine(c), "    ", width)
-		if causes := causesText(c.Causes, 4); causes != "" {
-			writeParagraph(b, "    what else changed there: "+causes, "      ", width)
+		if i == 0 || changes[i-1].Place != c.Place || changes[i-1].TrialAfter != c.TrialAfter {
+			head := "at " + changePlace(c)
+			if causes := causesText(c.Causes, 4); causes != "" {
+				head += " (what else changed there: " + causes + ")"
+			}
+			writeParagraph(b, head+":", "    ", width)
 		}
+		writeParagraph(b, "  "+changeLine(c), "      ", width)
 	}
 	if compared > 0 {
 		tests := (len(l.Places) - 1) * len(l.Meters)
@@ -255,12 +261,23 @@ func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
 	}
 }
 
-// changeLine is "* at 0.12.0: shift: peak ram.tree.rss ... (worse)".
-func changeLine(c history.Change) string {
-	where := c.To
+// changePlace is "0.12.0", or the day with the version.
+func changePlace(c history.Change) string {
 	if c.Axis == history.ByDate {
-		where = day(c.At) + " (" + c.To + ")"
+		return day(c.At) + " (" + OneLine(versionText(c.To, c.ToCommit)) + ")"
 	}
+	return OneLine(c.To)
+}
+
+func versionText(name, commit string) string {
+	if commit == "" || strings.HasPrefix(commit, name) {
+		return name
+	}
+	return name + " " + short(commit)
+}
+
+// changeLine is "* shift: peak ram.tree.rss ... (worse)".
+func changeLine(c history.Change) string {
 	word := "better"
 	if c.Worse {
 		word = "worse"
@@ -268,7 +285,7 @@ func changeLine(c history.Change) string {
 	if c.Kind == regress.FixedOOM {
 		word = "fixed"
 	}
-	text := fmt.Sprintf("* at %s: %s (%s", OneLine(where), OneLine(c.What()), word)
+	text := fmt.Sprintf("* %s (%s", OneLine(c.What()), word)
 	if c.How == history.HowCompared {
 		text += ", compared"
 	}
