@@ -124,7 +124,7 @@ func night() []*memtrix.Trial {
 	var trials []*memtrix.Trial
 	id := int64(0)
 	for _, version := range []string{"0.1.0", "0.2.0", "0.3.0"} {
-		for _, settings := range []memtrix.Settings{nil, {"cache": "none"}} {
+		for _, settings := range []memtrix.Settings{nil, {"cache": "none", "dynamic-vram": "off", "pinned-memory": "off", "async-offload": "off"}} {
 			for repeat := range 4 {
 				id++
 				t := trial(id, version, settings)

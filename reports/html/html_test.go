@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -94,7 +96,16 @@ func TestEmpty(t *testing.T) {
 
 // TestSize bounds the file of 500 trials.
 func TestSize(t *testing.T) {
-	if got, most := len(written(t, page(many(500)))), 10<<20; got > most {
+	text := written(t, page(many(500)))
+	// To be looked at.
+	if dir := os.Getenv("REPORTS_PICTURES"); dir != "" {
+		for name, text := range map[string]string{"500.html": text, "night.html": written(t, page(night()))} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, most := len(text), 10<<20; got > most {
 		t.Errorf("want at most %d bytes, got %d", most, got)
 	}
 }

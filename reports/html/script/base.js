@@ -61,10 +61,10 @@ function sizeSplits(u, axis, min, max) {
 }
 
 function sizeLabels(u, splits) {
-  const gib = splits.length > 0 && splits[splits.length - 1] >= 10240;
   const step = splits.length > 1 ? (splits[1] - splits[0]) / 10 : 1;
-  if (!gib) return splits.map((v) => v / 10 + ' MiB');
-  const digits = step >= 1024 ? 0 : step >= 256 ? 2 : 3;
+  // Steps of less than a quarter of a GiB read better in MiB.
+  if (splits.length === 0 || splits[splits.length - 1] < 10240 || step < 256) return splits.map((v) => v / 10 + ' MiB');
+  const digits = step >= 1024 ? 0 : 2;
   return splits.map((v) => (v / 10240).toFixed(digits) + ' GiB');
 }
 

@@ -29,7 +29,7 @@ function lanes(data, axis, withNames) {
       ctx.beginPath(); ctx.moveTo(at, top); ctx.lineTo(at, top + u.bbox.height); ctx.stroke();
       const text = fitText(ctx, m.text, width * 0.7), right = m.text === 'rested' || at + ctx.measureText(text).width + 8 * r > left + width;
       ctx.textAlign = right ? 'right' : 'left';
-      const y = top + (m.bad ? 22 : 9) * r, w = ctx.measureText(text).width;
+      const y = top + (m.bad ? 35 : right && m.text !== 'rested' ? 22 : 9) * r, w = ctx.measureText(text).width;
       ctx.globalAlpha = 0.8; ctx.fillStyle = css('paper');
       ctx.fillRect(right ? at - w - 6 * r : at + 2 * r, y - 8 * r, w + 4 * r, 16 * r);
       ctx.globalAlpha = 1; ctx.fillStyle = css(m.bad ? 'bad' : 'faint');

@@ -73,6 +73,7 @@ class TrendChart {
     ctx.lineWidth = r;
     ctx.strokeStyle = css('line');
     for (const i of this.starts().slice(1)) this.upright(u, i - 0.5, [2 * r, 3 * r]);
+    ctx.setLineDash([]);
     ctx.strokeStyle = css('bad');
     ctx.lineWidth = 2 * r;
     failed.forEach((v, i) => {
