@@ -40,6 +40,8 @@ const (
 	bisectionHeight = 420 * vg.Length(1)
 	// posteriorShare is the part of the height that the posterior takes.
 	posteriorShare = 0.3
+	// mostWhole is up to how many candidates each one has a mark.
+	mostWhole = 12
 )
 
 // DrawBisection draws a path.
@@ -80,6 +82,13 @@ func (d BisectionDrawing) base(label string) *plot.Plot {
 		axis.Tick.Label.Font = textStyle(8.5, ink, false).Font
 	}
 	p.X.Tick.Marker, p.Y.Tick.Marker = niceTicks{8}, niceTicks{4}
+	if d.Candidates <= mostWhole {
+		var whole plot.ConstantTicks
+		for i := range d.Candidates {
+			whole = append(whole, plot.Tick{Value: float64(i), Label: fmt.Sprint(i)})
+		}
+		p.X.Tick.Marker = whole // there is nothing between two candidates
+	}
 	p.X.Min, p.X.Max = -0.5, float64(d.Candidates)-0.5
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = gridGrey, gridGrey

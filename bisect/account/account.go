@@ -95,18 +95,26 @@ func (s Stage) sentence() string {
 	case r.Posterior == nil:
 		return fmt.Sprintf("No first bad one among %d %s: %s.", n, s.List.Axis.Plural(), s.reason())
 	case r.From == r.To:
-		text := fmt.Sprintf("First bad %s: %s (%d of %d, %.1f %% sure). %s.", s.List.Axis.Singular(), s.title(r.From), r.From, n-1, 100*r.Sure, s.difference())
+		text := fmt.Sprintf("First bad %s: %s (%d of %d, %s). %s.", s.List.Axis.Singular(), s.title(r.From), r.From, n-1, Sure(r.Sure), s.difference())
 		if r.Verdict != bisect.Found {
 			text = fmt.Sprintf("Not sure yet (%s): most likely %s, %.0f %%.", cmp.Or(r.Why, "stopped"), s.title(r.From), 100*r.Sure)
 		}
 		return text
 	}
-	text := fmt.Sprintf("The first bad %s is one of %d, from %s to %s (%.1f %% sure), most likely %s.",
-		s.List.Axis.Singular(), r.To-r.From+1, s.title(r.From), s.title(r.To), 100*r.Sure, s.List.Candidates[r.FirstBad].Name)
+	text := fmt.Sprintf("The first bad %s is one of %d, from %s to %s (%s), most likely %s.",
+		s.List.Axis.Singular(), r.To-r.From+1, s.title(r.From), s.title(r.To), Sure(r.Sure), s.List.Candidates[r.FirstBad].Name)
 	if r.Verdict == bisect.Found {
 		return text + " Those between them cannot be tested, so that no run could tell them apart. " + s.difference() + "."
 	}
 	return text + fmt.Sprintf(" More runs would tell (%s).", cmp.Or(r.Why, "stopped"))
+}
+
+// Sure writes a probability; none is certainty.
+func Sure(p float64) string {
+	if p > 0.999 {
+		return "more than 99.9 % sure"
+	}
+	return fmt.Sprintf("%.1f %% sure", 100*p)
 }
 
 // title names a candidate with what is known of it.

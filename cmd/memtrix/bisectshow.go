@@ -195,7 +195,7 @@ func drawingOf(st account.Stage) reports.BisectionDrawing {
 		if s := list[r.FirstBad].Subject; s != "" {
 			d.Note += " " + s
 		}
-		d.Note = fmt.Sprintf("%s (%.1f %% sure)", d.Note, 100*r.Sure)
+		d.Note = fmt.Sprintf("%s (%s)", d.Note, account.Sure(r.Sure))
 	}
 	return d
 }
