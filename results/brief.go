@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"memtrix"
@@ -44,6 +45,9 @@ type Which struct {
 	Sessions []int64
 	Trials   []int64
 	Series   []string // series keys
+	// Meters are the numbers that are read, as Brief names them; none for all. Times and
+	// values are read always.
+	Meters []string
 	// From is the first session that counts, 0 for all: years need not be read to
 	// see what last night brought.
 	From int64
@@ -84,6 +88,7 @@ func (db *DB) Briefs(ctx context.Context, q Which) ([]*memtrix.Brief, error) {
 	defer tx.Rollback()
 	r := &briefReader{ctx: ctx, tx: tx, byID: map[int64]*memtrix.Brief{}, names: map[string]string{}}
 	r.where, r.args = q.where()
+	r.meters = q.Meters
 	for _, step := range []func() error{r.shared, r.units, r.trials, r.peaks, r.readings, r.prompts, r.derived} {
 		if err := step(); err != nil {
 			return nil, db.failed("read trials in short", err)
@@ -98,6 +103,7 @@ type briefReader struct {
 	tx           *sql.Tx
 	where        string
 	args         []any
+	meters       []string
 	sessions     map[int64]memtrix.Session
 	versions     map[int64]memtrix.Version
 	identities   map[int64]string
@@ -214,10 +220,28 @@ func (r *briefReader) trials() error {
 	}, r.args...)
 }
 
+// wanted is a condition on meters of one kind of numbers, those with the prefix.
+func (r *briefReader) wanted(condition, prefix string) (string, []any) {
+	if len(r.meters) == 0 {
+		return "", nil
+	}
+	args := []any{}
+	for _, m := range r.meters {
+		if name, ok := strings.CutPrefix(m, prefix); ok {
+			args = append(args, name)
+		}
+	}
+	if len(args) == 0 {
+		return " AND 0", nil
+	}
+	return ` AND ` + condition + ` (?` + strings.Repeat(`, ?`, len(args)-1) + `)`, args
+}
+
 const ofTrials = ` JOIN trials t ON t.id = d.trial JOIN cells c ON c.id = t.cell WHERE `
 
 func (r *briefReader) peaks() error {
-	return r.each(`SELECT d.trial, d.meter, d.value, d.how FROM trial_peaks d`+ofTrials+r.where, func(rows *sql.Rows) error {
+	and, meters := r.wanted(`d.meter IN`, "")
+	return r.each(`SELECT d.trial, d.meter, d.value, d.how FROM trial_peaks d`+ofTrials+r.where+and, func(rows *sql.Rows) error {
 		var id int64
 		var meter string
 		var n memtrix.Number
@@ -227,25 +251,31 @@ func (r *briefReader) peaks() error {
 		n.Unit = r.unit[meter]
 		r.byID[id].Numbers[meter] = n
 		return nil
-	}, r.args...)
+	}, append(slices.Clone(r.args), meters...)...)
 }
 
 func (r *briefReader) readings() error {
-	const query = `SELECT d.trial, g.kind, d.meter, d.value FROM reading_values d
-		JOIN readings g ON g.trial = d.trial AND g.seq = d.reading AND g.kind IN ('` + string(memtrix.Rested) + `', '` + string(memtrix.Freed) + `')`
-	return r.each(query+ofTrials+r.where, func(rows *sql.Rows) error {
+	for kind, prefix := range map[memtrix.ReadingKind]string{memtrix.Rested: memtrix.RestedPrefix, memtrix.Freed: memtrix.FreedPrefix} {
+		if err := r.atRest(kind, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *briefReader) atRest(kind memtrix.ReadingKind, prefix string) error {
+	const query = `SELECT d.trial, d.meter, d.value FROM reading_values d
+		JOIN readings g ON g.trial = d.trial AND g.seq = d.reading`
+	and, meters := r.wanted(`d.meter IN`, prefix)
+	args := append(append(slices.Clone(r.args), kind), meters...)
+	return r.each(query+ofTrials+r.where+` AND g.kind = ?`+and, func(rows *sql.Rows) error {
 		var id int64
-		var kind memtrix.ReadingKind
 		var meter string
 		var n memtrix.Number
-		if err := rows.Scan(&id, &kind, &meter, &n.Value); err != nil {
+		if err := rows.Scan(&id, &meter, &n.Value); err != nil {
 			return fmt.Errorf("reading: %w", err)
 		}
 		n.Unit = r.unit[meter]
-		prefix := memtrix.RestedPrefix
-		if kind == memtrix.Freed {
-			prefix = memtrix.FreedPrefix
-		}
 		name := prefix + meter
 		if known, ok := r.names[name]; ok {
 			name = known
@@ -254,7 +284,7 @@ func (r *briefReader) readings() error {
 		}
 		r.byID[id].Numbers[name] = n
 		return nil
-	}, r.args...)
+	}, args...)
 }
 
 func (r *briefReader) prompts() error {

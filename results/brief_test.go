@@ -67,6 +67,10 @@ func TestBriefs(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, b.Numbers[name], want)
 		}
 	}
+	some := check(Which{Trials: []int64{trial.ID}, Meters: []string{memtrix.RestedPrefix + memtrix.RAMTreeRSS}}, 1)[0].Numbers
+	if _, ok := some[memtrix.VRAMDeviceUsed]; ok || some[memtrix.RestedPrefix+memtrix.RAMTreeRSS].Value != 9 || some[memtrix.FloorVRAM].Value == 0 {
+		t.Errorf("of one meter: %v", some)
+	}
 	if _, ok := b.Numbers[memtrix.PromptSeconds(2)]; ok {
 		t.Error("the time until a prompt failed counts as a prompt's time")
 	}

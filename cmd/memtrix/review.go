@@ -40,7 +40,20 @@ func see(ctx context.Context, db *results.DB, session memtrix.Session) (*sight, 
 	if len(sessions) > 0 {
 		from = sessions[0].ID
 	}
-	all, err := db.Briefs(ctx, results.Which{From: from})
+	own, err := db.Briefs(ctx, results.Which{Sessions: []int64{session.ID}, Meters: history.DefaultMeters})
+	if err != nil {
+		return nil, err
+	}
+	which := results.Which{From: from, Meters: history.DefaultMeters}
+	for _, t := range own {
+		if !slices.Contains(which.Series, t.Series) {
+			which.Series = append(which.Series, t.Series)
+		}
+	}
+	if len(which.Series) == 0 {
+		which.Series = []string{""} // a session without trials
+	}
+	all, err := db.Briefs(ctx, which)
 	if err != nil {
 		return nil, err
 	}
