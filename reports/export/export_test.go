@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchmath"
 
 	"memtrix"
 	"memtrix/reports"
@@ -170,6 +171,15 @@ func TestGoBenchReads(t *testing.T) {
 	}
 	if got, want := values["0.1.0"], []float64{500 * mib, 502 * mib}; !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
+	}
+	// The summary that benchstat prints of them is the number of the heat map.
+	summary := benchmath.AssumeNothing.Summary(benchmath.NewSample(values["0.1.0"], &benchmath.DefaultThresholds), 0.95)
+	var texts []string
+	for _, line := range reports.NewReport(session()).Maps[0].Rows {
+		texts = append(texts, line.Cells[0].Text)
+	}
+	if got := reports.MiB(int64(summary.Center)); got != "501" || !slices.Contains(texts, got) {
+		t.Errorf("benchstat says %s MiB, the heat map %q", got, texts)
 	}
 	if got, want := failed, 2.0; got != want {
 		t.Errorf("want %v failures, got %v", want, got)
