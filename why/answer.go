@@ -7,6 +7,7 @@ import (
 
 	"memtrix"
 	"memtrix/versions/installs"
+	"memtrix/versions/past"
 )
 
 // Answer is what a person is told. Found is false when nothing failed in any log
@@ -59,10 +60,27 @@ func Decide(c Choice, h History, scripts []installs.Script) Answer {
 	}
 	s := since(c, h)
 	a.Since = &s
-	if s.State != nil {
+	switch {
+	case s.State != nil:
 		a.Back = s.State.Back
+	case c.Read.In != nil:
+		a.Back = backTo(*c.Read.In, s.Changes)
 	}
 	return a
+}
+
+// backTo goes back to the versions that an earlier start told.
+func backTo(in installs.Install, changes []past.Change) []string {
+	release, packages := "", map[string]string{}
+	for _, ch := range changes {
+		switch {
+		case ch.Kind == "comfyui":
+			release = ch.Old
+		case ch.What != "python":
+			packages[ch.What] = ch.Old
+		}
+	}
+	return past.BackTo(in, release, packages)
 }
 
 // None is the answer when nothing failed.

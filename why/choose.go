@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	"memtrix"
@@ -96,8 +97,11 @@ func (c *Choice) before(reads []Read, k int) {
 		}
 		for j := last; j >= 0; j-- {
 			run := &r.Runs[j]
-			if same = same && alike(run.Outcome, c.Run.Outcome); same {
-				c.Repeats++
+			// Another file may tell of the same starts.
+			if family(r.Log.Path) == family(c.Read.Log.Path) {
+				if same = same && alike(run.Outcome, c.Run.Outcome); same {
+					c.Repeats++
+				}
 			}
 			if run.Well > 0 && c.Good == nil {
 				c.Good = &Good{When: r.when(j), Log: r.Log.Path, Banner: run.Banner}
@@ -105,6 +109,11 @@ func (c *Choice) before(reads []Read, k int) {
 		}
 	}
 }
+
+// rotated is what names of a family differ in.
+var rotated = regexp.MustCompile(`\.prev2?|(?:_\d{4}-\d\d-\d\dT[\d-]+Z\.log)$`)
+
+func family(path string) string { return rotated.ReplaceAllString(path, "") }
 
 func alike(a, b memtrix.Outcome) bool {
 	return a.Kind == b.Kind && a.Memory == b.Memory && a.Phase == b.Phase

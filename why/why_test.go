@@ -225,6 +225,18 @@ func TestRestartLoop(t *testing.T) {
 			t.Errorf("%s: got %s, %d repeats, newer %q", c.name, a.Outcome.Kind, a.Repeats, a.Read)
 		}
 	}
+	// The same starts in a second file, and a rotated one of the same family.
+	p := newPlace("linux")
+	p.tree("c")
+	p.put("c/user/comfyui.log", died, 1)
+	p.put("c/comfyui_detail.log", died, 1.1)
+	if a := p.ask(t, "/c"); a.Repeats != 0 {
+		t.Errorf("one start in two files: %d repeats", a.Repeats)
+	}
+	p.put("c/user/comfyui.prev.log", died, 2)
+	if a := p.ask(t, "/c"); a.Repeats != 1 {
+		t.Errorf("two starts: %d repeats", a.Repeats)
+	}
 	if n := len(Split(lines(died + well + cut))); n != 3 {
 		t.Errorf("three starts are taken for %d", n)
 	}
@@ -310,6 +322,12 @@ func TestDesktop(t *testing.T) {
 	}
 	if w := a.Steps[0].Where; w == nil || !strings.Contains(w.Words, `Server-Config, Memory: "VRAM management mode"`) {
 		t.Errorf("where: %+v", w)
+	}
+	// An earlier start of the program tells what it was when it worked.
+	p.put(data+"/logs/comfyui.log_2026-11-29T10-00-00-000Z.log", recorded(t, "0364-8gib-default", "\r\n"), 26)
+	a = p.ask(t, `C:\Comfy`)
+	if len(a.Since.Changes) == 0 || a.Since.Changes[0].String() != "ComfyUI 0.3.64 -> 0.29.0" || len(a.Back) == 0 || !strings.Contains(a.Back[0], "ComfyUI Desktop") {
+		t.Errorf("since %+v, back %q", a.Since, a.Back)
 	}
 	p.put(data+"/logs/comfyui.log", recorded(t, "029-cpu-killed-in-sample", "\r\n"), 1)
 	p.put(data+"/logs/main.log", "[2026-11-30 11:00:00.000] [error] Python process exited with code 3221225477 and signal null\r\n", 1)

@@ -191,12 +191,16 @@ func (m Machine) standalone(dir string) (Install, bool) {
 	return in, true
 }
 
-// userData is the folder that Desktop was told to work in: its code lies elsewhere.
+// userData is a folder of a ComfyUI whose code lies elsewhere: what Desktop was told to
+// work in, or a --base-directory.
 func (m Machine) userData(dir string) (Install, bool) {
 	if !m.IsDir(m.Join(dir, "user")) || !m.IsDir(m.Join(dir, "models")) || !m.IsDir(m.Join(dir, "custom_nodes")) {
 		return Install{}, false
 	}
-	in := Install{Kind: Desktop, Dir: dir, Base: dir, On: m}
+	in := Install{Kind: Archive, Dir: dir, Base: dir, On: m}
+	if m.desktopBase(m.appData("ComfyUI")) == dir {
+		in.Kind, in.Args = Desktop, m.desktopArgs(dir)
+	}
 	if python := m.interpreter(m.Join(dir, ".venv")); python != "" {
 		in.Env, in.Python = m.Join(dir, ".venv"), python
 	}

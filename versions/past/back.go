@@ -2,6 +2,8 @@ package past
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"memtrix/versions/installs"
@@ -20,6 +22,27 @@ func back(in installs.Install, s, now State) []string {
 		if hexHash.MatchString(c.Old) && in.Base != "" && c.New != "" {
 			all = append(all, fmt.Sprintf("git -C %s checkout %s", quote(in.On.Join(in.Base, "custom_nodes", c.What)), c.Old))
 		}
+	}
+	return all
+}
+
+// BackTo are the commands that go back to a release and to versions of packages that
+// an earlier start told, "" and nil for none.
+func BackTo(in installs.Install, release string, packages map[string]string) []string {
+	var all []string
+	switch {
+	case release == "" || strings.Trim(release, "0123456789.") != "":
+	case in.Kind == installs.Desktop:
+		all = append(all, fmt.Sprintf("install the release of ComfyUI Desktop that had ComfyUI %s (https://github.com/Comfy-Org/desktop/releases), and turn off its automatic updates", release))
+	case in.Tree != "" && gitOf(in.On, in.Tree).dir != "":
+		all = append(all, checkout(in, "refs/tags/v"+release)...)
+	}
+	var pins []string
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		pins = append(pins, name+"=="+packages[name])
+	}
+	if len(pins) > 0 {
+		all = append(all, install(in, pins)...)
 	}
 	return all
 }
@@ -53,7 +76,7 @@ func checkout(in installs.Install, to string) []string {
 			`.\python_embeded\python.exe -s -m pip install -r ComfyUI\requirements.txt`,
 		}
 	}
-	to = strings.TrimPrefix(to, "refs/heads/")
+	to = strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), "refs/tags/")
 	return append([]string{fmt.Sprintf("git -C %s checkout %s", quote(in.Tree), to)},
 		pip(in, "install -r "+quote(in.On.Join(in.Tree, "requirements.txt")))...)
 }
