@@ -15,13 +15,15 @@ type Report struct {
 	Title    string `json:"title"` // without what Simulated says
 	Headline string `json:"headline"`
 	// Simulated says which trials are no measurements, "" where all are.
-	Simulated string       `json:"simulated,omitempty"`
-	Versions  []string     `json:"versions"`
-	Columns   []Column     `json:"columns"`
-	Rows      []Row        `json:"rows"` // the worst first
-	Maps      []Map        `json:"maps"`
-	Trials    []*TrialView `json:"trials"` // in the order of Rows
-	Trends    []Trend      `json:"trends"`
+	Simulated string   `json:"simulated,omitempty"`
+	Versions  []string `json:"versions"`
+	// Alarms that somebody may still act on.
+	Alarms  []AlarmView  `json:"alarms"`
+	Columns []Column     `json:"columns"`
+	Rows    []Row        `json:"rows"` // the worst first
+	Maps    []Map        `json:"maps"`
+	Trials  []*TrialView `json:"trials"` // in the order of Rows
+	Trends  []Trend      `json:"trends"`
 	// Environments are what differs between the trials' machines and versions.
 	Environments []EnvironmentView `json:"environments"`
 	// Compare are places in Environments that are worth comparing first.
@@ -91,7 +93,7 @@ func NewReport(s Session) Report {
 	sh := newSheet(s)
 	r := Report{
 		Title: plainTitle(s), Headline: headlineText(s), Simulated: simulatedText(s.Trials), Versions: oneLines(s.versionOrder()),
-		Trends: s.Trends, Sources: sh.sources, Notes: withoutProofs(sh.notes),
+		Trends: s.Trends, Alarms: alarmViews(s.Alarms), Sources: sh.sources, Notes: withoutProofs(sh.notes),
 	}
 	for _, c := range sh.columns {
 		r.Columns = append(r.Columns, Column{Title: c.title, Unit: c.unit, How: c.how, Number: c.right})

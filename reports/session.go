@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/history"
 )
 
 // Session is one session as reports see it.
@@ -39,6 +40,8 @@ type Session struct {
 	// Trends are values over versions and time, from this and earlier sessions, with
 	// the changes in them; none where nobody looked.
 	Trends []Trend
+	// Alarms are those of its spec, in the order in which they were opened.
+	Alarms []history.Alarm
 }
 
 // VersionOrder gives the names of all versions of the session, oldest first.

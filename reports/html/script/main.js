@@ -23,6 +23,10 @@ function start() {
   dialog.addEventListener('click', (e) => { if (e.target === dialog) dialog.close(); });
   addEventListener('hashchange', follow);
 
+  // Trials of other sessions are not in this file.
+  for (const a of document.querySelectorAll('a.maybe')) {
+    if (!trials.has(+a.hash.slice(7))) a.replaceWith(a.textContent);
+  }
   startMaps();
   startTable();
   startEnvironments();
