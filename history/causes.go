@@ -33,8 +33,8 @@ func Causes(before, after *memtrix.Trial) []Cause {
 	if a.Commit != b.Commit {
 		all = append(all, Cause{CauseComfyUI, "commit", versionText(a), versionText(b)})
 	}
-	if !slices.Equal(a.Dirty, b.Dirty) {
-		all = append(all, Cause{CauseComfyUI, "changed files", strings.Join(a.Dirty, ", "), strings.Join(b.Dirty, ", ")})
+	if x, y := ChangedFiles(a), ChangedFiles(b); !slices.Equal(x, y) {
+		all = append(all, Cause{CauseComfyUI, "changed files", strings.Join(x, ", "), strings.Join(y, ", ")})
 	}
 	told := hasBanner(before) && hasBanner(after) // a server that did not start says nothing
 	for _, d := range environment.Diff(before.Environment, after.Environment) {
@@ -57,6 +57,18 @@ func Causes(before, after *memtrix.Trial) []Cause {
 		}
 		return cmp.Compare(weight(x), weight(y))
 	})
+	return all
+}
+
+// ChangedFiles are the files of a version that differ from its commit, without those that
+// its source lacked.
+func ChangedFiles(v memtrix.Version) []string {
+	var all []string
+	for _, f := range v.Dirty {
+		if !strings.HasPrefix(f, "missing: ") {
+			all = append(all, f)
+		}
+	}
 	return all
 }
 

@@ -110,6 +110,7 @@ func CompareSides(a, b Side, named []string) (Comparison, error) {
 		c.Cells = append(c.Cells, comparePair(p[0], p[1], meters))
 	}
 	c.commonUnlike()
+	c.oneAfterTheOther(a, b)
 	for _, only := range []struct {
 		name  string
 		cells [][]*memtrix.Brief
@@ -377,6 +378,20 @@ func outcomesText(trials []*memtrix.Brief) string {
 		words = append(words, fmt.Sprintf("%d %s", counts[text], text))
 	}
 	return strings.Join(words, ", ")
+}
+
+// oneAfterTheOther says when two versions of one session did not run in turn: what drifted
+// meanwhile (another program, warmth, caches) is then in the difference, of times most of all.
+func (c *Comparison) oneAfterTheOther(a, b Side) {
+	one := a.Trials[0].Session.ID
+	other := func(t *memtrix.Brief) bool { return t.Session.ID != one }
+	if len(a.Trials)+len(b.Trials) <= 2 || slices.ContainsFunc(a.Trials, other) || slices.ContainsFunc(b.Trials, other) {
+		return
+	}
+	endA, endB := a.Trials[len(a.Trials)-1].Trial.ID, b.Trials[len(b.Trials)-1].Trial.ID
+	if endA < b.Trials[0].Trial.ID || endB < a.Trials[0].Trial.ID {
+		c.Warnings = append(c.Warnings, "all trials of one side ran before those of the other: what drifted on the machine meanwhile is in the difference, of times most of all; with order: abba they run in turn")
+	}
 }
 
 // commonUnlike moves what every cell says of its conditions to the warnings.

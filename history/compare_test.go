@@ -100,6 +100,28 @@ func TestComparePairs(t *testing.T) {
 	if d, ok := m.Delta(); !ok || d < 0.0999 || d > 0.1001 {
 		t.Errorf("delta %g", d)
 	}
+	if len(c.Warnings) != 0 {
+		t.Errorf("two sessions: %q", c.Warnings)
+	}
+	book := &book{nights: 1}
+	for i := range a {
+		book.add(a[i])
+		book.add(b[i])
+	}
+	var first, second []*memtrix.Brief
+	for i, x := range book.trials {
+		if i%2 == 0 {
+			first = append(first, x)
+		} else {
+			second = append(second, x)
+		}
+	}
+	if c := compare(t, Side{"m", first}, Side{"pr", second}); len(c.Warnings) != 0 {
+		t.Errorf("in turn: %q", c.Warnings)
+	}
+	if c := compare(t, Side{"m", first[:2]}, Side{"pr", second[2:]}); len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "order: abba") {
+		t.Errorf("one after the other: %q", c.Warnings)
+	}
 	_, err := CompareSides(side("m", a...), side("pr", b...), []string{"ram.tree.rs"})
 	if err == nil || !strings.Contains(err.Error(), "there are ram.tree.rss") {
 		t.Errorf("%v", err)

@@ -62,8 +62,8 @@ func versionsOf(name string, c history.Comparison, after bool) string {
 		if v.Commit != "" && !strings.HasPrefix(v.Commit, v.Name) {
 			text += " (" + v.Commit[:min(len(v.Commit), 10)] + ")"
 		}
-		if len(v.Dirty) > 0 {
-			text += " with changes in " + plural(len(v.Dirty), "file", "files")
+		if n := len(history.ChangedFiles(v)); n > 0 {
+			text += " with changes in " + plural(n, "file", "files")
 		}
 		if !slices.Contains(words, text) {
 			words = append(words, text)

@@ -256,7 +256,7 @@ func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
 	}
 	if compared > 0 {
 		tests := (len(l.Places) - 1) * len(l.Meters)
-		writeParagraph(b, fmt.Sprintf("(compared: neighbours, one test at 5 %% each; of %s so many are wrong by chance: up to %.0f)",
+		writeParagraph(b, fmt.Sprintf("(compared: neighbours, one test at 5 %% each; of %s so many are wrong by chance: up to %.0f. Versions that did not run in turn, order: abba, differ by what drifted meanwhile, too: times most of all)",
 			plural(tests, "comparison", "comparisons"), math.Ceil(0.05*float64(tests))), "  ", width)
 	}
 }

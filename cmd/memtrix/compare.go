@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"memtrix"
 	"memtrix/history"
 	"memtrix/reports"
 	"memtrix/results"
@@ -43,7 +44,8 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return cannot{err}
 	}
-	trials, err := db.Briefs(a.ctx, results.Which{})
+	// What a word means needs no numbers: years of them are not read for two sides.
+	trials, err := db.Briefs(a.ctx, results.Which{Meters: []string{"-"}})
 	if err != nil {
 		return cannot{err}
 	}
@@ -52,6 +54,9 @@ func (c *compareCmd) Run(a *app) error {
 	for i, word := range []string{c.A, c.B} {
 		if sides[i], err = history.Pick(word, trials, sessions, prefer); err != nil {
 			return usage{err}
+		}
+		if err := withNumbers(a, db, &sides[i]); err != nil {
+			return err
 		}
 	}
 	meters := c.Meter
@@ -74,6 +79,27 @@ func (c *compareCmd) Run(a *app) error {
 	if len(worse) > 0 {
 		return status(exitFound)
 	}
+	return nil
+}
+
+// withNumbers reads the trials of a side again, with all of their numbers.
+func withNumbers(a *app, db *results.DB, s *history.Side) error {
+	var which results.Which
+	ids := map[int64]bool{}
+	for _, t := range s.Trials {
+		ids[t.Trial.ID] = true
+		if !slices.Contains(which.Sessions, t.Session.ID) {
+			which.Sessions = append(which.Sessions, t.Session.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	all, err := db.Briefs(a.ctx, which)
+	if err != nil {
+		return cannot{err}
+	}
+	s.Trials = slices.DeleteFunc(all, func(t *memtrix.Brief) bool { return !ids[t.Trial.ID] })
 	return nil
 }
 

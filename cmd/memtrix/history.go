@@ -30,7 +30,11 @@ func (c *historyCmd) Run(a *app) error {
 		return cannot{err}
 	}
 	defer db.Close()
-	trials, err := db.Briefs(a.ctx, results.Which{})
+	wanted := c.Meter
+	if len(wanted) == 0 {
+		wanted = history.DefaultMeters
+	}
+	trials, err := db.Briefs(a.ctx, results.Which{Meters: wanted})
 	if err != nil {
 		return cannot{err}
 	}
@@ -43,7 +47,11 @@ func (c *historyCmd) Run(a *app) error {
 	}
 	axis := map[string]history.Axis{"date": history.ByDate, "version": history.ByVersion}[c.By]
 	var shown []reports.LineHistory
-	if _, unknown, have := history.Meters(trials, c.Meter); len(unknown) > 0 {
+	if _, unknown, _ := history.Meters(trials, c.Meter); len(unknown) > 0 {
+		if trials, err = db.Briefs(a.ctx, results.Which{}); err != nil {
+			return cannot{err}
+		}
+		_, _, have := history.Meters(trials, nil)
 		return usage{fmt.Errorf("no trial has the meter %s; there are %s", strings.Join(unknown, ", "), strings.Join(have, ", "))}
 	}
 	for _, l := range history.Lines(trials, axis) {
