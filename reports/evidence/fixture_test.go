@@ -78,6 +78,22 @@ func failing(t testing.TB) Input {
 	return in
 }
 
+// light takes the pictures and the model's stand-in away, which take the most time.
+func light(in Input) Input {
+	t := *in.Trial
+	t.Spans = nil
+	graph := maps.Clone(t.Cell.Workflow.Graph)
+	if _, ok := graph["1"]; ok {
+		graph["1"] = memtrix.GraphNode{ClassType: "CheckpointLoaderSimple", Inputs: map[string]json.RawMessage{"ckpt_name": json.RawMessage(`"mix.safetensors"`)}}
+	}
+	t.Cell.Workflow.Graph = graph
+	if t.Cell.Workflow.StandIns != nil {
+		t.Cell.Workflow.StandIns = []memtrix.StandIn{{Name: "mix.safetensors"}}
+	}
+	in.Trial, in.Events = &t, nil
+	return in
+}
+
 func peaks(vram, ram int64) []memtrix.Peak {
 	return []memtrix.Peak{{Meter: memtrix.VRAMTrialUsed, Value: vram << 20, How: memtrix.PeakSampled}, {Meter: memtrix.RAMTreeRSS, Value: ram << 20, How: memtrix.PeakKernel}}
 }
@@ -131,6 +147,7 @@ func kinds(t testing.TB) map[string]Input {
 	change := func(name string, do func(in *Input, t *memtrix.Trial)) {
 		in := failing(t)
 		trial := *in.Trial
+		trial.Spans = nil // without spans there are no pictures, which take the most time
 		do(&in, &trial)
 		in.Trial = &trial
 		all[name] = in
