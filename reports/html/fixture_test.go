@@ -106,6 +106,10 @@ func page(trials []*memtrix.Trial) Page {
 		changes[i] = history.Changes(l, meters)
 	}
 	s.Trends = reports.NewTrends(lines, meters, changes)
+	s.Alarms = []history.Alarm{{
+		ID: 1, State: history.Open, Title: evil, Name: evil, Note: evil, Session: 1,
+		Changes: []history.Change{{Workflow: evil, Settings: evil, Hardware: evil, Kind: "shift", Reason: evil, TrialAfter: trials[0].ID, Causes: []history.Cause{{Kind: history.CausePackage, Name: evil, Before: evil, After: evil}}}},
+	}}
 	p.Report = reports.NewReport(s)
 	return p
 }
@@ -140,6 +144,13 @@ func night() []*memtrix.Trial {
 	}
 	trials[5].Outcome = memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM, Node: &memtrix.Node{ID: "5", ClassType: "KSampler"}, Message: "out of memory", Evidence: []string{"torch.OutOfMemoryError: Allocation on device"}}
 	trials[5].Prompts[0].Outcome = memtrix.OOM
+	// Two that passed make a trend of planted names.
+	for _, version := range []string{"7", "8"} {
+		id++
+		t := planted(id)
+		t.Cell.Version.Name, t.Outcome = version+evil, memtrix.Outcome{Kind: memtrix.Pass}
+		trials = append(trials, t)
+	}
 	return append(trials, planted(id+1))
 }
 

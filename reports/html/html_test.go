@@ -69,6 +69,9 @@ func TestData(t *testing.T) {
 	if want := len(p.Report.Trials); len(got.Trials) != want {
 		t.Errorf("want %d trials, got %d", want, len(got.Trials))
 	}
+	if n := len(got.Trends); n < 3 {
+		t.Errorf("want trends of both cells and of the planted one, got %d", n)
+	}
 	changed := 0
 	for _, trend := range got.Trends {
 		for _, m := range trend.Meters {
