@@ -123,13 +123,16 @@ func Look(log []memtrix.LogLine, g given) Run {
 	r.Open = waiting > 0 && works(log[tail:])
 	end := e
 	end.Log = context(log, head, tail, tail, len(log), r.Open)
-	switch {
-	case g.exit != nil:
+	if g.exit != nil {
 		end.Exit, end.Died = *g.exit, true
-	case g.gone && (r.Open || !r.Ready && len(log) > 0):
-		end.Exit, end.Died = memtrix.Exit{Unknown: true}, true
 	}
 	r.Outcome, r.Evidence = diagnosis.Judge(end), end
+	begun := slices.ContainsFunc(log, func(l memtrix.LogLine) bool { return signOf(l.Text, starts) != "" || signOf(l.Text, early) != "" })
+	if !r.Failed() && g.exit == nil && g.gone && (r.Open || begun && !r.Ready) {
+		// It ended, and nothing in the log says how.
+		end.Exit, end.Died = memtrix.Exit{Unknown: true}, true
+		r.Outcome, r.Evidence = diagnosis.Judge(end), end
+	}
 	if r.Failed() && r.Outcome.Kind != memtrix.InvalidWorkflow {
 		r.Well = wellEnded(prompts, log, nil)
 		return r
@@ -307,6 +310,8 @@ func (r Run) String() string {
 		return string(r.Outcome.Kind)
 	case r.Open:
 		return "it ends in the middle of a prompt"
+	case r.Outcome.HiddenRetries > 0:
+		return fmt.Sprintf("no failure, but memory ran out %d times and was got round (%s went well)", r.Outcome.HiddenRetries, prompts(r.Well))
 	case r.Well == 1:
 		return "no failure, one prompt went well"
 	case r.Well > 1:

@@ -271,6 +271,24 @@ func TestLastPrompt(t *testing.T) {
 	}
 }
 
+// TestExcerpts checks single lines, as people quote them, and what a shell wrote
+// behind a log.
+func TestExcerpts(t *testing.T) {
+	for text, want := range map[string]string{
+		"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.":                 "oom vram",
+		"got prompt\nRequested to load Flux\n./run.sh: line 3: 4711 Killed python main.py":        "oom ram",
+		"VAE load device: cuda:0, offload device: cpu, dtype: torch.bfloat16":                     "pass ",
+		"Checkpoint files will always be loaded safely.\nTotal VRAM 8188 MB, total RAM 16000 MB":  "startup-failure none",
+		"OSError: The paging file is too small for this operation to complete. (os error 1455)":   "oom commit",
+		"Warning: Ran out of memory when regular VAE decoding, retrying with tiled VAE decoding.": "pass vram",
+	} {
+		r := Look(lines(text), given{gone: true})
+		if got := string(r.Outcome.Kind) + " " + string(r.Outcome.Memory); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestStillRunning checks that a log which is being written is not called dead.
 func TestStillRunning(t *testing.T) {
 	p := portable(t)
