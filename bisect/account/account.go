@@ -95,7 +95,7 @@ func (s Stage) sentence() string {
 	case r.Posterior == nil:
 		return fmt.Sprintf("No first bad one among %d %s: %s.", n, s.List.Axis.Plural(), s.reason())
 	case r.From == r.To:
-		text := fmt.Sprintf("First bad %s: %s (%d of %d, %s). %s.", s.List.Axis.Singular(), s.title(r.From), r.From, n-1, Sure(r.Sure), s.difference())
+		text := fmt.Sprintf("First bad %s: %s (%d of %d, %s). %s.", s.List.Axis.Singular(), s.title(r.From), r.From+1, n, Sure(r.Sure), s.difference())
 		if r.Verdict != bisect.Found {
 			text = fmt.Sprintf("Not sure yet (%s): most likely %s, %.0f %%.", cmp.Or(r.Why, "stopped"), s.title(r.From), 100*r.Sure)
 		}

@@ -42,7 +42,7 @@ func TestParagraphs(t *testing.T) {
 		run(0, lab.RunValue, 100*mib), run(0, lab.RunValue, 100*mib), run(3, lab.RunValue, 120*mib), run(3, lab.RunValue, 120*mib), run(2, lab.RunValue, 120*mib), run(1, lab.RunUntestable, 0))}}}
 	text := strings.Join(values.Paragraphs(), "\n")
 	for _, want := range []string{
-		`First bad commit: ` + strings.Repeat("c", 40) + ` "what c does" of 2026-01-03 (2 of 3, 97.0 % sure)`,
+		`First bad commit: ` + strings.Repeat("c", 40) + ` "what c does" of 2026-01-03 (3 of 4, 97.0 % sure)`,
 		"peak of ram.tree.rss: 100.0 MiB (95 % interval 100.0 MiB to 100.0 MiB, 2 runs) before it, 120.0 MiB (95 % interval 120.0 MiB to 120.0 MiB, 3 runs) from it on (+20.0 %)",
 		"1 candidates could not be tested",
 		"sd15, device=cpu. 4 runs, 4m0s", // trials are told apart by their number

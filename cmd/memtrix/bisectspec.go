@@ -262,7 +262,7 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 
 // line is what is said of one run.
 func line(list axes.List, r lab.BisectRun, now bisect.Result) string {
-	text := fmt.Sprintf("run %d: %s (%d of %d): %s", now.Runs, list.Candidates[r.Index].Name, r.Index, len(list.Candidates)-1, runWords(r))
+	text := fmt.Sprintf("run %d: %s (%d of %d): %s", now.Runs, list.Candidates[r.Index].Name, r.Index+1, len(list.Candidates), runWords(r))
 	if now.Posterior != nil {
 		text += "; most likely " + list.Candidates[now.FirstBad].Name
 		if now.From != now.To {
