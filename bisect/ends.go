@@ -3,6 +3,7 @@ package bisect
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 const (
@@ -160,7 +161,7 @@ func (s *Search) judgeValues(good, bad []float64) ends {
 		return ends{verdict: Same, why: said}
 	case differs(good, bad):
 		e.enough = true
-	case n >= mostOfValues, n >= 8 && bayesFactor(good, bad) < 0.25 && rankP(good, bad) > 0.2:
+	case n >= mostOfValues, n >= 12 && bayesFactor(good, bad) < 0.25 && rankP(good, bad) > 0.2:
 		half := 2 * math.Sqrt((deviation(good, 1)+deviation(bad, 1))/float64(n))
 		return ends{verdict: Same, why: fmt.Sprintf("%s (a difference of less than about %.3g could hide)", said, half+math.Abs(mean(bad)-mean(good)))}
 	}
@@ -194,6 +195,50 @@ func (s *Search) confirmed(from, to int) bool {
 		return mean(good) != mean(bad)
 	}
 	return bayesFactor(good, bad) > 100 || rankP(good, bad) < 0.001
+}
+
+const (
+	// Runs of one candidate that lie this far apart, in steps between the levels, show
+	// that a single run tells little: it may be in a second mode.
+	farApart = 0.9
+	// Then so many runs are wanted of the candidates on either side of the border.
+	besideRuns = 4
+)
+
+// unsteady is the candidate beside an interval that is to be run again before it is
+// believed, -1 for none. Few runs of values with a second mode look like two clear
+// levels; more of them at the border show the mode.
+func (s *Search) unsteady(from, to int) int {
+	if s.fit == nil {
+		return -1
+	}
+	var step float64
+	for _, n := range s.fit.states {
+		step += math.Abs(n.level[1]-n.level[0]) * s.fit.values.unit / float64(len(s.fit.states))
+	}
+	of := map[int][]float64{}
+	before, after := s.lo, s.hi // the nearest that were run
+	for _, r := range s.inside() {
+		of[r.Index] = append(of[r.Index], r.Value)
+		if r.Index < from {
+			before = max(before, r.Index)
+		}
+		if r.Index >= to {
+			after = min(after, r.Index)
+		}
+	}
+	apart := 0.0
+	for _, v := range of {
+		apart = max(apart, slices.Max(v)-slices.Min(v))
+	}
+	switch {
+	case apart < farApart*step:
+	case len(of[before]) < besideRuns && len(of[before]) <= len(of[after]):
+		return before
+	case len(of[after]) < besideRuns:
+		return after
+	}
+	return -1
 }
 
 // bayesFactor of "two levels" against "one" after Schwarz (Raftery 1995; for t:

@@ -219,7 +219,7 @@ func (s *Search) update() {
 	}
 	from, to, _ := s.belief.interval(s.cfg.Sure)
 	switch {
-	case s.atomic(from, to) && s.confirmed(from, to):
+	case s.atomic(from, to) && s.confirmed(from, to) && s.unsteady(from, to) < 0:
 		s.verdict = Found
 	case len(s.runs) >= s.cfg.Most:
 		s.giveUp("more candidates remain possible")
