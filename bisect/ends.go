@@ -198,9 +198,10 @@ func (s *Search) confirmed(from, to int) bool {
 }
 
 const (
-	// Runs of one candidate that lie this far apart, in steps between the levels, show
-	// that a single run tells little: it may be in a second mode.
-	farApart = 0.9
+	// Runs of one candidate that lie this far apart, in steps between the levels and in
+	// standard deviations, show that a single run tells little: it may be in a second
+	// mode. (Three normal runs lie 3.5 apart once in 25 times.)
+	farApart, farOut = 0.9, 3.5
 	// Then so many runs are wanted of the candidates on either side of the border.
 	besideRuns = 4
 )
@@ -212,9 +213,11 @@ func (s *Search) unsteady(from, to int) int {
 	if s.fit == nil {
 		return -1
 	}
-	var step float64
+	var step, sd float64
 	for _, n := range s.fit.states {
-		step += math.Abs(n.level[1]-n.level[0]) * s.fit.values.unit / float64(len(s.fit.states))
+		share := s.fit.values.unit / float64(len(s.fit.states))
+		step += math.Abs(n.level[1]-n.level[0]) * share
+		sd += n.sd * share
 	}
 	of := map[int][]float64{}
 	before, after := s.lo, s.hi // the nearest that were run
@@ -232,7 +235,7 @@ func (s *Search) unsteady(from, to int) int {
 		apart = max(apart, slices.Max(v)-slices.Min(v))
 	}
 	switch {
-	case apart < farApart*step:
+	case apart < farApart*step, apart < farOut*sd:
 	case len(of[before]) < besideRuns && len(of[before]) <= len(of[after]):
 		return before
 	case len(of[after]) < besideRuns:

@@ -194,7 +194,7 @@ func (s *specSearch) cell(c axes.Candidate) (memtrix.PlannedCell, string, error)
 	switch {
 	case s.app.ctx.Err() != nil:
 		return got.cell, "", s.app.ctx.Err()
-	case errors.Is(err, pyenv.ErrUnreachable):
+	case errors.Is(err, pyenv.ErrUnreachable), err != nil && strings.Contains(strings.ToLower(err.Error()), "no space left on device"):
 		// That is no property of the candidate: later it may be had.
 		return got.cell, "", cannot{err}
 	case err != nil:

@@ -58,8 +58,8 @@ func (s *specSearch) first() (axes.List, error) {
 	if err := s.look("bad", &e.bad); err != nil {
 		return axes.List{}, err
 	}
-	if e.good.Entry.Packages == string(versions.Keep) && e.good.Entry.Python == "" {
-		e.good.Entry.Python = e.bad.Version.Python // of the installation
+	if e.dir != "" && e.good.Entry.Path == "" && e.good.Entry.Python == "" {
+		e.good.Entry.Python = e.bad.Version.Python // of the installation: its environment, or what one is based on
 	}
 	if err := s.look("good", &e.good); err != nil {
 		return axes.List{}, err
