@@ -3,6 +3,11 @@ GO ?= go
 # go-nvml calls deprecated entry points on purpose, for old drivers.
 export CGO_CFLAGS ?= -O2 -g -Wno-deprecated-declarations
 
+# The names by which reports/html looks for a browser.
+HAS_BROWSER = test -n "$$MEMTRIX_BROWSER" || \
+  command -v chromium-headless-shell >/dev/null || command -v headless-shell >/dev/null || command -v chromium >/dev/null || \
+  command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || command -v google-chrome-stable >/dev/null
+
 .PHONY: actionlint calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser page-paint clean
 
 # make demo                        a simulated ComfyUI
@@ -28,6 +33,8 @@ staticcheck:
 	$(GO) tool staticcheck ./...
 
 unit:
+	@$(HAS_BROWSER) || \
+	  echo "no Chromium here: the HTML report is not tried in a browser (make browser installs one)"
 	$(GO) test -race ./...
 
 # Long proofs; the tests have a short form of each.
@@ -89,7 +96,7 @@ suite-year:
 # A Chromium for the test of the HTML report, which is skipped without one. On Debian as
 # root; elsewhere install any Chromium, or name one in MEMTRIX_BROWSER.
 browser:
-	@command -v chromium-headless-shell chromium google-chrome >/dev/null || \
+	@$(HAS_BROWSER) || \
 	  { apt-get update -q && apt-get install -y -q --no-install-recommends chromium-headless-shell; }
 
 # How long the HTML report of 500 trials takes to the first paint, and how large it is.

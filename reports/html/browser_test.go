@@ -139,6 +139,7 @@ func TestInBrowser(t *testing.T) {
 			if got := ask[string](b, `document.documentElement.dataset.theme`); got != size.scheme {
 				t.Errorf("want the %s theme, got %q", size.scheme, got)
 			}
+			b.painted()
 			b.charts("#trend", 1)
 			b.fits(size.width)
 			b.trial(size.width)
@@ -255,20 +256,19 @@ func (b *tab) notOwned() {
 	}
 }
 
-// TestPictureNotBlank looks at the page as it is painted.
-func TestPictureNotBlank(t *testing.T) {
-	b := openTab(t, saved(t, page(night())), 1280, 900, "light")
-	ask[bool](b, settle)
+// painted looks at the page as it is shown.
+func (b *tab) painted() {
+	b.tb.Helper()
 	data, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
-		t.Fatal(err)
+		b.tb.Fatal(err)
 	}
 	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		b.tb.Fatal(err)
 	}
 	if n := distinct(picture); n < 100 {
-		t.Errorf("the page has %d colours", n)
+		b.tb.Errorf("the page has %d colours: nothing was painted", n)
 	}
 }
 
