@@ -115,7 +115,7 @@ func whySince(w io.Writer, s *why.Since) {
 	}
 	words = append(words, s.Packages...)
 	if s.Source != "" && len(words) > 0 {
-		words[len(words)-1] += " (" + s.Source + ")"
+		words[len(words)-1] += ", told by " + s.Source
 	}
 	text := strings.Join(words, "; ")
 	switch {

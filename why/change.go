@@ -40,7 +40,14 @@ type Where struct {
 // place.
 func steps(r *Run, in *installs.Install, scripts []installs.Script) []Step {
 	var all []Step
+	args, known := startArgs(r, in, scripts)
 	for _, a := range diagnosis.Advise(r.Outcome, r.Evidence) {
+		if len(a.Flags) == 0 && len(a.Without) > 0 && !slices.ContainsFunc(a.Without, func(w string) bool { return slices.Contains(args, w) }) {
+			if known {
+				continue // it is not there
+			}
+			a.Text = "if it is started with " + strings.Join(a.Without, " ") + ": " + a.Text
+		}
 		s := Step{Text: a.Text, Bytes: a.Bytes, Flags: a.Flags, Without: a.Without}
 		if len(a.Flags) > 0 {
 			s.Text = setting.ReplaceAllString(a.Text, "") // the flag says it
@@ -62,6 +69,26 @@ func steps(r *Run, in *installs.Install, scripts []installs.Script) []Step {
 		}
 	}
 	return all
+}
+
+// startArgs are the flags with which a run was started; false where nothing tells.
+func startArgs(r *Run, in *installs.Install, scripts []installs.Script) ([]string, bool) {
+	if r.Args != nil {
+		return r.Args, true
+	}
+	if in == nil {
+		return nil, false
+	}
+	switch in.Kind {
+	case installs.Desktop, installs.Desktop2, installs.StabilityMatrix:
+		return in.Args, true
+	}
+	// Of several scripts it may have been any.
+	var all []string
+	for _, s := range scripts {
+		all = append(all, s.Args...)
+	}
+	return all, len(scripts) > 0
 }
 
 // setting is how diagnosis names a setting in front of its reason.

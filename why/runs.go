@@ -18,8 +18,9 @@ type Run struct {
 	Outcome  memtrix.Outcome
 	Evidence diagnosis.Evidence
 	Banner   comfyui.Banner
-	// Ready: the server answered. Open: the log ends in the middle of a prompt.
-	Ready, Open bool
+	// Begun: lines of a start or a prompt are there at all. Ready: the server
+	// answered. Open: the log ends in the middle of a prompt.
+	Begun, Ready, Open bool
 	// Well counts prompts that went well, After those of them behind the failure.
 	Well, After int
 	// Started and Ended are from the stamps of lines, zero where lines have none.
@@ -127,8 +128,8 @@ func Look(log []memtrix.LogLine, g given) Run {
 		end.Exit, end.Died = *g.exit, true
 	}
 	r.Outcome, r.Evidence = diagnosis.Judge(end), end
-	begun := slices.ContainsFunc(log, func(l memtrix.LogLine) bool { return signOf(l.Text, starts) != "" || signOf(l.Text, early) != "" })
-	if !r.Failed() && g.exit == nil && g.gone && (r.Open || begun && !r.Ready) {
+	r.Begun = slices.ContainsFunc(log, func(l memtrix.LogLine) bool { return signOf(l.Text, starts) != "" || signOf(l.Text, early) != "" })
+	if !r.Failed() && g.exit == nil && g.gone && (r.Open || r.Begun && !r.Ready) {
 		// It ended, and nothing in the log says how.
 		end.Exit, end.Died = memtrix.Exit{Unknown: true}, true
 		r.Outcome, r.Evidence = diagnosis.Judge(end), end
@@ -316,6 +317,9 @@ func (r Run) String() string {
 		return "no failure, one prompt went well"
 	case r.Well > 1:
 		return fmt.Sprintf("no failure, %d prompts went well", r.Well)
+	}
+	if !r.Begun && !r.Ready {
+		return "nothing in it is of a start of ComfyUI, or of a prompt"
 	}
 	return "no failure, no prompt"
 }
