@@ -60,18 +60,15 @@ func csvRows(s reports.Session, t *memtrix.Trial) [][]string {
 		return append(slices.Clone(head), kind, csvText(meter), unit, value, how)
 	}
 	var rows [][]string
-	units := map[string]memtrix.Unit{}
-	for _, s := range t.Series {
-		units[s.Meter.Name] = s.Meter.Unit
-	}
+	unit := unitsOf(t)
 	for _, meter := range peakMeters(t) {
 		if p, ok := t.Peak(meter); ok {
-			rows = append(rows, row("peak", meter, string(units[meter]), strconv.FormatInt(p.Value, 10), string(p.How)))
+			rows = append(rows, row("peak", meter, unit(meter), strconv.FormatInt(p.Value, 10), string(p.How)))
 		}
 	}
 	for _, r := range t.Readings {
 		for _, meter := range slices.Sorted(maps.Keys(r.Values)) {
-			rows = append(rows, row(string(r.Kind), meter, string(units[meter]), strconv.FormatInt(r.Values[meter], 10), ""))
+			rows = append(rows, row(string(r.Kind), meter, unit(meter), strconv.FormatInt(r.Values[meter], 10), ""))
 		}
 	}
 	for _, p := range t.Prompts {
@@ -81,6 +78,22 @@ func csvRows(s reports.Session, t *memtrix.Trial) [][]string {
 		rows = append(rows, row("", "", "", "", ""))
 	}
 	return rows
+}
+
+// unitsOf tells units of meters. One that was read at rest only has no series; then the
+// family of its name tells.
+func unitsOf(t *memtrix.Trial) func(meter string) string {
+	units := map[string]memtrix.Unit{}
+	for _, s := range t.Series {
+		units[s.Meter.Name] = s.Meter.Unit
+	}
+	return func(meter string) string {
+		family, _, _ := strings.Cut(meter, ".")
+		if unit := units[meter]; unit != "" || family != "ram" && family != "vram" && family != "swap" {
+			return string(unit)
+		}
+		return string(memtrix.UnitBytes)
+	}
 }
 
 func peakMeters(t *memtrix.Trial) []string {
