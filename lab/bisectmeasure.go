@@ -143,6 +143,9 @@ var measures = []Measure{
 	memtrix.VRAMTrialUsed, memtrix.VRAMDeviceUsed, restedPrefix + memtrix.VRAMTrialUsed,
 	memtrix.RAMTreeRSS, memtrix.RAMTreeAnon, restedPrefix + memtrix.RAMTreeRSS, restedPrefix + memtrix.RAMTreeAnon,
 	startPrefix + memtrix.RAMTreeRSS, startPrefix + memtrix.RAMTreeAnon,
+	// Of the first process alone: a child that is forked counts its parent's memory
+	// once more, for a moment, in what is summed over the tree.
+	memtrix.RAMProcessRSS, startPrefix + memtrix.RAMProcessRSS,
 	MeasureSeconds,
 }
 
@@ -221,7 +224,7 @@ func meanAndSquares(v []float64) (mean, squares float64) {
 }
 
 // clear is how many noise units apart the ends must be, by how many runs each of them
-// has. Ten measures are looked at, several times: with noise alone one of them gets
+// has. A dozen measures are looked at, several times: with noise alone one of them gets
 // there in less than one of a hundred bisections.
 var clear = map[int]float64{2: 14, 3: 8, 4: 6, 5: 5}
 
