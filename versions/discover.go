@@ -111,7 +111,9 @@ func (p places) desktop() []Found {
 	case "darwin":
 		dirs = []string{"/Applications/ComfyUI.app/Contents/Resources/ComfyUI"}
 	case "windows":
-		dirs = []string{filepath.Join(p.env("LOCALAPPDATA"), "Programs", "@comfyorgcomfyui-electron", "resources", "ComfyUI")}
+		for _, name := range []string{"ComfyUI", "@comfyorgcomfyui-electron"} {
+			dirs = append(dirs, filepath.Join(p.env("LOCALAPPDATA"), "Programs", name, "resources", "ComfyUI"))
+		}
 	}
 	var found []Found
 	for _, dir := range dirs {

@@ -66,6 +66,9 @@ func (m Machine) desktop() []Install {
 		in.Env, in.Python = env, m.interpreter(env)
 	}
 	in.Args = m.desktopArgs(base)
+	if _, err := m.Stat(m.Join(base, adopted)); err == nil {
+		in.Kind, in.Args = Desktop2, nil // which keeps them elsewhere
+	}
 	return []Install{in}
 }
 

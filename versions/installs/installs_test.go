@@ -57,6 +57,9 @@ func TestFind(t *testing.T) {
 			"D/Comfy/models/x": "", "D/Comfy/custom_nodes/x": "",
 			"D/Comfy/.venv/Scripts/python.exe": "",
 		}, []string{`desktop D:\Comfy C:\Users\me\AppData\Local\Programs\ComfyUI\resources\ComfyUI D:\Comfy\.venv\Scripts\python.exe [--reserve-vram 2 --highvram]`}},
+		{"a Desktop that its successor took over", "linux", map[string]string{
+			"home/me/.config/ComfyUI/config.json": `{"basePath": "/home/me/c"}`, "home/me/c/.comfyui-desktop-2": "",
+		}, []string{"desktop-2 /home/me/c   []"}},
 		{"an older Desktop", "darwin", map[string]string{
 			"Users/me/Library/Application Support/ComfyUI/extra_models_config.yaml": "comfyui_desktop:\n  is_default: \"true\"\n  base_path: /Users/me/Documents/ComfyUI\n",
 			"Users/me/Documents/ComfyUI/user/x":                                     "", "Users/me/Documents/ComfyUI/models/x": "", "Users/me/Documents/ComfyUI/custom_nodes/x": "",

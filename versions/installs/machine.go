@@ -7,7 +7,6 @@ import (
 	"path"
 	"runtime"
 	"strings"
-	"time"
 )
 
 // Machine is where installations are looked for.
@@ -160,15 +159,6 @@ func (m Machine) List(p string) []fs.DirEntry {
 		return nil
 	}
 	return entries
-}
-
-// changed is when a file was last written, the zero time where it cannot be told.
-func (m Machine) changed(p string) time.Time {
-	info, err := m.Stat(p)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
 }
 
 // env is an environment variable, "" where there is none.
