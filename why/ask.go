@@ -145,15 +145,21 @@ func (q Question) of(ins ...installs.Install) []candidate {
 func (q Question) file(path string, bytes int64, changed time.Time) []candidate {
 	m := q.On
 	first := candidate{log: installs.Log{Path: path, Bytes: bytes, Changed: changed}, named: true}
-	in, ok := m.At(m.Parent(path))
-	if !ok {
+	if in, ok := m.At(m.Parent(path)); ok {
+		first.in = &in
+	} else {
+		all := q.of(m.Find()...) // Desktop's lie elsewhere
+		if i := slices.IndexFunc(all, func(c candidate) bool { return c.log.Path == path }); i >= 0 {
+			first.in = all[i].in
+		}
+	}
+	if first.in == nil {
 		return []candidate{first}
 	}
-	first.in = &in
 	all := []candidate{first}
-	for _, c := range q.of(in) {
+	for _, c := range q.of(*first.in) {
 		if c.log.Path != path && c.log.Changed.Before(changed) {
-			c.in = &in
+			c.in = first.in
 			all = append(all, c)
 		}
 	}

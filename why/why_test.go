@@ -341,6 +341,9 @@ func TestDesktop(t *testing.T) {
 	if w := a.Steps[0].Where; w == nil || !strings.Contains(w.Words, `Server-Config, Memory: "VRAM management mode"`) {
 		t.Errorf("where: %+v", w)
 	}
+	if named := p.ask(t, `C:\Users\me\AppData\Roaming\ComfyUI\logs\comfyui.log`); named.Kind != "desktop" {
+		t.Errorf("its log, named: %+v", named)
+	}
 	// An earlier start of the program tells what it was when it worked.
 	p.put(data+"/logs/comfyui.log_2026-11-29T10-00-00-000Z.log", recorded(t, "0364-8gib-default", "\r\n"), 26)
 	a = p.ask(t, `C:\Comfy`)
@@ -351,6 +354,16 @@ func TestDesktop(t *testing.T) {
 	p.put(data+"/logs/main.log", "[2026-11-30 11:00:00.000] [error] Python process exited with code 3221225477 and signal null\r\n", 1)
 	if a := p.ask(t, ""); a.Outcome == nil || !strings.Contains(a.Cause, "0xC0000005") {
 		t.Errorf("with main.log: %+v", a)
+	}
+}
+
+// TestToldPlace checks that a log which was copied somewhere names its installation.
+func TestToldPlace(t *testing.T) {
+	p := portable(t)
+	p.put("C/mail/theirs.txt", "[2026-11-30 10:00:00.123] ** ComfyUI Path: C:\\AI\\ComfyUI_windows_portable\\ComfyUI\r\n"+recorded(t, "029-3gib-highvram-oom-in-load", "\r\n"), 1)
+	a := p.ask(t, `C:\mail\theirs.txt`)
+	if a.Kind != "portable" || a.Steps[0].Where.Line != 1 {
+		t.Errorf("got %+v", a)
 	}
 }
 
