@@ -85,6 +85,9 @@ func (q Question) Ask() (Answer, error) {
 		h = History{Now: now, States: states, Days: past.Days(*in)}
 		warnings = append(warnings, told...)
 		scripts = in.Scripts()
+		if c.Run.Args == nil && len(scripts) == 0 {
+			c.Run.Args = in.Running() // as it was started again
+		}
 	}
 	a := Decide(c, h, scripts)
 	a.Warnings = append(a.Warnings, warnings...)

@@ -183,6 +183,25 @@ func TestScripts(t *testing.T) {
 	}
 }
 
+// TestUnit checks systemd's units and processes, of this installation only.
+func TestUnit(t *testing.T) {
+	m := folder("linux", nil, map[string]string{
+		"home/me/ComfyUI/": "", "home/me/ComfyUI/venv/bin/python": "",
+		"etc/systemd/system/comfy.service": "[Service]\nWorkingDirectory=/home/me/ComfyUI\nExecStart=/home/me/ComfyUI/venv/bin/python main.py --listen --highvram\n",
+		"etc/systemd/system/other.service": "[Service]\nExecStart=/opt/x/bin/python main.py\n",
+		"proc/1/cmdline":                   "/sbin/init\x00", "proc/7/cmdline": "/usr/bin/python\x00/other/ComfyUI/main.py\x00--cpu\x00",
+		"proc/8/cmdline": "/home/me/ComfyUI/venv/bin/python\x00main.py\x00--listen\x00--highvram\x00",
+	})
+	in, _ := m.At("/home/me/ComfyUI")
+	scripts := in.Scripts()
+	if len(scripts) != 1 || scripts[0].Line != 3 || scripts[0].With(nil, []string{"--highvram"}) != "ExecStart=/home/me/ComfyUI/venv/bin/python main.py --listen" {
+		t.Errorf("units: %+v", scripts)
+	}
+	if got := in.Running(); !slices.Equal(got, []string{"--listen", "--highvram"}) {
+		t.Errorf("running: %q", got)
+	}
+}
+
 // TestPaths checks that paths of another system are taken apart as that does.
 func TestPaths(t *testing.T) {
 	w, l := Machine{OS: "windows", Home: `C:\Users\me`}, Machine{OS: "linux", Home: "/home/me"}

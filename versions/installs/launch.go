@@ -37,16 +37,27 @@ func (in Install) Scripts() []Script {
 	case Pinokio:
 		dirs = []string{in.Config}
 	}
+	units := []string{"/etc/systemd/system", m.Join(m.Home, ".config", "systemd", "user")}
+	if m.OS == "linux" && in.Tree != "" {
+		dirs = append(dirs, units...)
+	}
 	var all []Script
 	for _, dir := range dirs {
 		for _, e := range m.List(dir) {
 			name := strings.ToLower(e.Name())
-			if !slices.ContainsFunc([]string{".bat", ".cmd", ".sh", ".ps1", ".command"}, func(ext string) bool { return strings.HasSuffix(name, ext) }) && name != "start.js" {
+			unit := strings.HasSuffix(name, ".service")
+			if unit != slices.Contains(units, dir) {
+				continue
+			}
+			if !unit && !slices.ContainsFunc([]string{".bat", ".cmd", ".sh", ".ps1", ".command"}, func(ext string) bool { return strings.HasSuffix(name, ext) }) && name != "start.js" {
 				continue
 			}
 			data, err := m.Read(m.Join(dir, e.Name()))
 			if err != nil {
 				continue
+			}
+			if unit && !strings.Contains(string(data), in.Tree) {
+				continue // of another one
 			}
 			if s, ok := parseScript(string(data)); ok {
 				s.File = m.Join(dir, e.Name())
@@ -55,6 +66,30 @@ func (in Install) Scripts() []Script {
 		}
 	}
 	return all
+}
+
+// Running are the launch flags of a server of this installation that runs now, nil
+// where there is none or it cannot be seen (/proc, Linux).
+func (in Install) Running() []string {
+	m := in.On
+	if m.OS != "linux" || in.Tree == "" {
+		return nil
+	}
+	for _, e := range m.List("/proc") {
+		data, err := m.Read(m.Join("/proc", e.Name(), "cmdline"))
+		if err != nil || !strings.Contains(string(data), "main.py") {
+			continue
+		}
+		words := strings.Split(strings.TrimRight(string(data), "\x00"), "\x00")
+		i := slices.IndexFunc(words, func(w string) bool { return w == m.Join(in.Tree, "main.py") })
+		if i < 0 && in.Python != "" && words[0] == in.Python { // started inside the tree
+			i = slices.Index(words, "main.py")
+		}
+		if i >= 0 {
+			return words[i+1:]
+		}
+	}
+	return nil
 }
 
 // parseScript finds the first line that starts the server.
