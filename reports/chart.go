@@ -1,7 +1,10 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"memtrix"
@@ -120,21 +123,24 @@ func vramTotal(t *memtrix.Trial) string {
 // vramHolders divide what is used of a card. What torch and aimdo hold is known where
 // a probe told it; between two of its readings it stands still.
 func vramHolders(t *memtrix.Trial) []holder {
+	models := modelHolders(t)
 	var list []holder
 	inside := []string{}
+	if has(t, memtrix.AimdoWeights) {
+		// Under dynamic VRAM the weights of models are aimdo's.
+		list = append(list, models...)
+		list = append(list, holder{"weights paged by aimdo, others", "weights", []string{memtrix.AimdoWeights}, metersOf(models)})
+		inside, models = append(inside, memtrix.AimdoWeights), nil
+	}
+	if has(t, memtrix.AimdoBuffers) {
+		list, inside = append(list, holder{"aimdo's buffers", "buffers", []string{memtrix.AimdoBuffers}, nil}), append(inside, memtrix.AimdoBuffers)
+	}
 	if _, ok := seriesOf(t, memtrix.TorchReserved); ok {
+		list = append(list, models...)
 		list = append(list,
-			holder{"torch, in use", "torch", []string{memtrix.TorchAllocated}, nil},
+			holder{"torch, in use", "torch", []string{memtrix.TorchAllocated}, metersOf(models)},
 			holder{"torch, kept for later", "cached", []string{memtrix.TorchReserved}, []string{memtrix.TorchAllocated}})
 		inside = append(inside, memtrix.TorchReserved)
-	}
-	for _, h := range []holder{
-		{"weights paged by aimdo", "weights", []string{memtrix.AimdoWeights}, nil},
-		{"aimdo's buffers", "buffers", []string{memtrix.AimdoBuffers}, nil},
-	} {
-		if _, ok := seriesOf(t, h.plus[0]); ok {
-			list, inside = append(list, h), append(inside, h.plus[0])
-		}
 	}
 	name := "this trial"
 	if len(inside) > 0 {
@@ -145,6 +151,45 @@ func vramHolders(t *memtrix.Trial) []holder {
 		list = append(list, holder{"others, and before the trial", "others", []string{memtrix.VRAMDeviceUsed}, []string{memtrix.VRAMTrialUsed}})
 	}
 	return list
+}
+
+// shownModels bounds the layers of single models to the largest.
+const shownModels = 4
+
+// modelHolders are the resident weights of the largest models, as far as a probe told
+// them apart.
+func modelHolders(t *memtrix.Trial) []holder {
+	type model struct {
+		meter string
+		most  int64
+	}
+	var models []model
+	for _, s := range t.Series {
+		if strings.HasPrefix(s.Meter.Name, memtrix.WeightsPrefix) && len(s.V) > 0 && slices.Max(s.V) > 0 {
+			models = append(models, model{s.Meter.Name, slices.Max(s.V)})
+		}
+	}
+	slices.SortStableFunc(models, func(a, b model) int { return cmp.Compare(b.most, a.most) })
+	var list []holder
+	for i, m := range models[:min(len(models), shownModels)] {
+		name := "weights of " + OneLine(strings.TrimPrefix(m.meter, memtrix.WeightsPrefix))
+		list = append(list, holder{name, "model" + strconv.Itoa(i), []string{m.meter}, nil})
+	}
+	return list
+}
+
+func metersOf(holders []holder) []string {
+	var list []string
+	for _, h := range holders {
+		list = append(list, h.plus...)
+	}
+	return list
+}
+
+// has reports whether a trial has anything of a meter.
+func has(t *memtrix.Trial, meter string) bool {
+	s, ok := seriesOf(t, meter)
+	return ok && slices.Max(s.V) > 0
 }
 
 // newStack reads the layers at the moments that a picture of so many columns shows.

@@ -63,6 +63,8 @@ func TestChartHolders(t *testing.T) {
 		series(memtrix.TorchReserved, 0, 4000, 4200, 0),
 		series(memtrix.TorchAllocated, 0, 3500, 4000, 0),
 		series(memtrix.AimdoWeights, 0, 600, 2000, 100),
+		series(memtrix.AimdoBuffers, 0, 0, 0, 0),
+		series(memtrix.WeightsPrefix+"Flux", 0, 400, 1500, 0),
 	}}
 	c := NewChart(trial, 100)
 	if len(c.Stacks) != 1 || c.Stacks[0].Total != memtrix.VRAMDeviceUsed {
@@ -70,7 +72,7 @@ func TestChartHolders(t *testing.T) {
 	}
 	s := c.Stacks[0]
 	want := map[string][]int64{
-		"torch": {0, 3500, 4000, 0}, "cached": {0, 500, 200, 0}, "weights": {0, 600, 2000, 100},
+		"torch": {0, 3500, 4000, 0}, "cached": {0, 500, 200, 0}, "weights": {0, 200, 500, 100}, "model0": {0, 400, 1500, 0},
 		"trial": {0, 400, 800, 400}, "others": {600, 600, 600, 600},
 	}
 	at := sums(s.T)
@@ -83,6 +85,31 @@ func TestChartHolders(t *testing.T) {
 				t.Errorf("%s at %d ms: want %d, got %d", l.Name, at[i], n, v)
 			}
 		}
+	}
+}
+
+// TestChartModels: without dynamic VRAM weights are in torch's memory; of many models
+// the largest have a layer of their own.
+func TestChartModels(t *testing.T) {
+	trial := &memtrix.Trial{Series: []memtrix.Series{}}
+	for i, name := range []string{memtrix.TorchReserved, memtrix.TorchAllocated, memtrix.WeightsPrefix + "A", memtrix.WeightsPrefix + "B", memtrix.WeightsPrefix + "C",
+		memtrix.WeightsPrefix + "D", memtrix.WeightsPrefix + "E", memtrix.AimdoWeights} {
+		v := int64(9-i) * mib
+		if name == memtrix.AimdoWeights {
+			v = 0
+		}
+		trial.Series = append(trial.Series, memtrix.Series{Meter: memtrix.Meter{Name: name}, T: []time.Duration{0}, V: []int64{v}})
+	}
+	var got []string
+	for _, h := range vramHolders(trial) {
+		got = append(got, h.name)
+	}
+	want := []string{"weights of A", "weights of B", "weights of C", "weights of D", "torch, in use", "torch, kept for later", "context, code, libraries"}
+	if !slices.Equal(got, want) {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	if minus := vramHolders(trial)[4].minus; len(minus) != 4 {
+		t.Errorf("what models hold should not count twice, got %v", minus)
 	}
 }
 

@@ -81,15 +81,17 @@ class TrendChart {
       const x = u.valToPos(i, 'x', true), y = u.valToPos(v, 'y', true), s = 4.5 * r;
       ctx.beginPath(); ctx.moveTo(x - s, y - s); ctx.lineTo(x + s, y + s); ctx.moveTo(x - s, y + s); ctx.lineTo(x + s, y - s); ctx.stroke();
     });
-    this.changes.forEach((c) => {
+    let free = -Infinity; // a label that would touch the one before is left out: the list below has all
+    [...this.changes].sort((a, b) => a.at - b.at).forEach((c) => {
       ctx.strokeStyle = ctx.fillStyle = css(c.worse ? 'bad' : 'good');
       ctx.lineWidth = 1.6 * r;
       const at = this.upright(u, c.at - 0.5, []);
       const text = fitText(ctx, changeWords(c, this.meter.unit), width * 0.8), w = ctx.measureText(text).width;
-      const right = at + w + 6 * r > left + width;
-      ctx.textAlign = right ? 'right' : 'left';
-      ctx.fillText(text, right ? Math.max(at - 4 * r, left + w) : at + 4 * r, top - 13 * r);
+      const from = Math.max(left, Math.min(at + 4 * r, left + width - w));
+      if (from < free) return;
+      free = from + w + 8 * r;
       ctx.textAlign = 'left';
+      ctx.fillText(text, from, top - 13 * r);
     });
     ctx.restore();
   }
