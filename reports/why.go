@@ -16,7 +16,11 @@ import (
 func WhyText(w io.Writer, a why.Answer) error {
 	b := bufio.NewWriter(w)
 	if !a.Found {
-		fmt.Fprintln(b, "Nothing failed in what was read.")
+		head := "Nothing failed in what was read."
+		if len(a.Read) == 0 {
+			head = "No log was read."
+		}
+		fmt.Fprintln(b, head)
 		for _, r := range a.Read {
 			fmt.Fprintln(b, "  "+OneLine(r))
 		}

@@ -26,8 +26,8 @@ type Question struct {
 	Now   time.Time
 }
 
-// ErrNothing is wrapped by errors of places without any log.
-var ErrNothing = errors.New("nothing to look at")
+// errNothing is wrapped by errors of places without any log. They are answers, too.
+var errNothing = errors.New("nothing to look at")
 
 // mostLogs are read, the newest first.
 const mostLogs = 12
@@ -45,9 +45,12 @@ type candidate struct {
 }
 
 // Ask reads logs, the newest first, until one has a failure, and what its
-// installation was before.
+// installation was before. An error means that what was asked about cannot be read.
 func (q Question) Ask() (Answer, error) {
 	candidates, err := q.candidates()
+	if errors.Is(err, errNothing) {
+		return Answer{Warnings: []string{err.Error()}}, nil
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -56,6 +59,9 @@ func (q Question) Ask() (Answer, error) {
 	found, older := false, 0
 	for _, c := range candidates[:min(len(candidates), mostLogs)] {
 		r, err := q.read(c)
+		if err != nil && c.named {
+			return Answer{}, err
+		}
 		if err != nil {
 			warnings = append(warnings, err.Error())
 			continue
@@ -103,7 +109,7 @@ func (q Question) candidates() ([]candidate, error) {
 	if q.What == "" {
 		all := q.of(m.Find()...)
 		if len(all) == 0 {
-			return nil, fmt.Errorf("%w: no ComfyUI with a log was found here; name the log, or the folder of the installation", ErrNothing)
+			return nil, fmt.Errorf("%w: no ComfyUI with a log was found here; name the log, or the folder of the installation", errNothing)
 		}
 		return all, nil
 	}
@@ -111,7 +117,7 @@ func (q Question) candidates() ([]candidate, error) {
 	info, err := m.Stat(path)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s: %v", ErrNothing, q.What, errors.Unwrap(err))
+		return nil, fmt.Errorf("%s: %w", q.What, err)
 	case !info.IsDir():
 		return q.file(path, info.Size(), info.ModTime()), nil
 	}
@@ -119,14 +125,14 @@ func (q Question) candidates() ([]candidate, error) {
 		if all := q.of(in); len(all) > 0 {
 			return all, nil
 		}
-		return nil, fmt.Errorf("%w: %s keeps no log (ComfyUI writes one with ComfyUI-Manager, in the desktop program, or with \"> log.txt 2>&1\" behind the command that starts it)", ErrNothing, in)
+		return nil, fmt.Errorf("%w: %s keeps no log (ComfyUI writes one with ComfyUI-Manager, in the desktop program, or with \"> log.txt 2>&1\" behind the command that starts it)", errNothing, in)
 	}
 	var all []candidate
 	for _, l := range m.LogsIn(path) {
 		all = append(all, candidate{log: l})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s is no ComfyUI, and has no log", ErrNothing, path)
+		return nil, fmt.Errorf("%w: %s is no ComfyUI, and has no log", errNothing, path)
 	}
 	return all, nil
 }

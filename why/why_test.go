@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -145,13 +146,16 @@ func TestNothingFailed(t *testing.T) {
 		t.Errorf("got %+v", a)
 	}
 	for _, what := range []string{`C:\nowhere`, `C:\AI\none.log`} {
-		if _, err := (Question{On: p.m, What: what, Now: noon}).Ask(); !errors.Is(err, ErrNothing) {
+		if _, err := (Question{On: p.m, What: what, Now: noon}).Ask(); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
-	empty := newPlace("linux")
-	if _, err := (Question{On: empty.m, Now: noon}).Ask(); !errors.Is(err, ErrNothing) {
-		t.Errorf("no ComfyUI: error %v", err)
+	p.put("C/AI/broken.gz", "\x1f\x8bnot gzip", 1)
+	if _, err := (Question{On: p.m, What: `C:\AI\broken.gz`, Now: noon}).Ask(); err == nil || !strings.Contains(err.Error(), "broken.gz") {
+		t.Errorf("a broken file: error %v", err)
+	}
+	if a := newPlace("linux").ask(t, ""); a.Found || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "nothing to look at") {
+		t.Errorf("no ComfyUI: %+v", a)
 	}
 }
 

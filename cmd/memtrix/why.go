@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"memtrix/reports"
@@ -20,16 +18,13 @@ type whyCmd struct {
 func (whyCmd) Help() string {
 	return `Finds the newest log of the ComfyUI installations here (git, portable, Desktop, comfy-cli, Stability Matrix, Pinokio) in which something failed, and says what ran out and why, what to change and in which line or setting, what changed since it last worked, and the commands that go back. Nothing is run or written; git is not needed.
 
-Exit status: 0 with an answer, 1 when nothing failed in what was read, 2 for wrong usage or when there is no log.`
+Exit status: 0 with an answer, 1 when nothing failed in what was read or there is no log, 2 for wrong usage or a file that cannot be read.`
 }
 
 func (c *whyCmd) Run(a *app) error {
 	answer, err := why.Question{On: installs.Here(), What: c.What, Stdin: a.stdin, Now: time.Now()}.Ask()
-	switch {
-	case errors.Is(err, why.ErrNothing), errors.Is(err, fs.ErrNotExist):
+	if err != nil {
 		return usage{err}
-	case err != nil:
-		return cannot{err}
 	}
 	write := reports.WhyText
 	if c.JSON {
