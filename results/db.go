@@ -119,8 +119,8 @@ func examine(ctx context.Context, dir string, migrations fs.FS, unclean bool) (e
 
 // OpenReadOnly opens the results folder dir for reading. It works beside a
 // writer and in folders that this user may not write to, and never changes
-// anything. Without a database the error is ErrNotFound; an older schema must
-// first be opened once by a command that writes.
+// anything. Without a database the error is ErrNotFound; an older schema is an
+// *OlderError.
 func OpenReadOnly(ctx context.Context, dir string) (_ *DB, err error) {
 	migrations, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -161,6 +161,27 @@ func OpenReadOnly(ctx context.Context, dir string) (_ *DB, err error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// OpenToRead is OpenReadOnly for a person who only looks: the database of an older
+// memtrix is brought up to date first, which told is told of, where this user may
+// write to the folder and nobody else does. Where that cannot be done the error says
+// so beside the OlderError, and nothing was changed.
+func OpenToRead(ctx context.Context, dir string, told func(*OlderError)) (*DB, error) {
+	db, err := OpenReadOnly(ctx, dir)
+	older := (*OlderError)(nil)
+	if !errors.As(err, &older) {
+		return db, err
+	}
+	writer, failed := Open(ctx, dir)
+	if failed == nil {
+		failed = writer.Close()
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("%w; it could not be done now: %w", err, failed)
+	}
+	told(older)
+	return OpenReadOnly(ctx, dir)
 }
 
 // Close closes the database and lets other processes write to the folder.

@@ -316,6 +316,35 @@ func TestReadOnlyOlderSchema(t *testing.T) {
 	says(t, db.upToDate(ctx, later), "older memtrix", "memtrix run")
 }
 
+// Ensure that who only looks at results of an older memtrix sees them, and is told
+// that they were brought up to date; not while another process writes.
+func TestOpenToRead(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	const first = "00001_first.sql"
+	data, err := migrationFiles.ReadFile("migrations/" + first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := open(ctx, dir, fstest.MapFS{first: &fstest.MapFile{Data: data}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenToRead(ctx, dir, func(*OlderError) { t.Error("told while another writes") })
+	says(t, err, "older memtrix", "in use")
+	mustClose(t, db)
+	told := int64(0)
+	db, err = OpenToRead(ctx, dir, func(e *OlderError) { told = e.Has })
+	if err != nil || told != 1 {
+		t.Fatalf("want it brought up to date from 1, got %d, %v", told, err)
+	}
+	mustClose(t, db)
+	if db, err = OpenToRead(ctx, dir, func(*OlderError) { t.Error("told again") }); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, db)
+}
+
 func TestReadOnly(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

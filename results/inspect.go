@@ -81,10 +81,21 @@ func (db *DB) upToDate(ctx context.Context, migrations fs.FS) error {
 		return err
 	}
 	if version < newest {
-		return fmt.Errorf("%s has schema %d of an older memtrix, this one reads %d: `memtrix run` with this results folder brings it up to date",
-			db.path, version, newest)
+		return &OlderError{Path: db.path, Has: version, Reads: newest}
 	}
 	return nil
+}
+
+// OlderError is of a database that an older memtrix wrote and no newer one has yet
+// opened for writing, which brings it up to date.
+type OlderError struct {
+	Path       string
+	Has, Reads int64 // schema versions
+}
+
+func (e *OlderError) Error() string {
+	return fmt.Sprintf("%s has schema %d of an older memtrix, this one reads %d: `memtrix run` with this results folder brings it up to date",
+		e.Path, e.Has, e.Reads)
 }
 
 // check reads the whole file once. It is done when the last writer did not end
