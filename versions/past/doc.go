@@ -33,6 +33,9 @@ type State struct {
 	// Complete says that they are all of the environment, not only some.
 	Packages map[string]string
 	Complete bool
+	// Pins are exact versions that the requirements of its commit ask for, nil where
+	// they are not known: what was installed most likely.
+	Pins map[string]string
 	// Nodes are commits or versions of custom node packs by name in lower case, nil
 	// where none are told.
 	Nodes map[string]string
@@ -71,6 +74,9 @@ func (f *finder) warn(format string, args ...any) {
 
 // add keeps a state that differs from now in something that it tells.
 func (f *finder) add(s State) {
+	if k, ok := knownReleases()[s.Commit]; ok && s.Commit != f.now.Commit {
+		s.Release, s.Pins = k.release, k.pins
+	}
 	if s.Release == "" && s.Commit != "" {
 		s.Release = f.releases[s.Commit]
 	}
@@ -156,7 +162,15 @@ func Diff(old, new State) []Change {
 	case (old.Commit == "" || new.Commit == "") && old.Release != "" && new.Release != "" && old.Release != new.Release:
 		all = append(all, Change{What: "comfyui", Kind: "comfyui", Old: old.Release, New: new.Release})
 	}
-	if old.Packages != nil && new.Packages != nil {
+	switch {
+	case new.Packages == nil:
+	case old.Packages == nil:
+		for _, c := range differ("package", old.Pins, new.Packages, false, false) {
+			if c.New != "" {
+				all = append(all, c)
+			}
+		}
+	default:
 		all = append(all, differ("package", old.Packages, new.Packages, old.Complete, new.Complete)...)
 	}
 	if old.Nodes != nil && new.Nodes != nil {

@@ -218,6 +218,35 @@ func TestDesktop2(t *testing.T) {
 	}
 }
 
+// TestKnownRelease checks that a release is named, and what its requirements asked
+// for, where the clone has neither tags nor objects.
+func TestKnownRelease(t *testing.T) {
+	const v028, v029 = "700821e1364eaab0e8f21c538a2131719fec57bf", "a8c44f9b2a0678ac4082e3529a3f43db7472acfe"
+	m := machine("linux", code("c", tree{
+		".git/HEAD":        v029,
+		".git/logs/HEAD":   moved(v028, v029, day(11, 2, 9), "pull: Fast-forward"),
+		".venv/bin/python": "",
+		".venv/lib/python3.12/site-packages/comfy_kitchen-0.2.22.dist-info/RECORD": "",
+		".venv/lib/python3.12/site-packages/comfy_aimdo-0.4.10.dist-info/RECORD":   "",
+	}), nil)
+	in := at(t, m, "/c")
+	states, _, err := Find(in)
+	if err != nil || len(states) != 1 {
+		t.Fatalf("error %v, states %+v", err, states)
+	}
+	now, _ := Now(in)
+	var got []string
+	for _, c := range Diff(states[0], now) {
+		got = append(got, c.String())
+	}
+	if want := []string{"ComfyUI 0.28.0 -> 0.29.0", "comfy-kitchen 0.2.20 -> 0.2.22"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(states[0].Back) != 2 { // requirements.txt of that commit has the pins
+		t.Errorf("back %q", states[0].Back)
+	}
+}
+
 // TestOdd checks what is no history: broken reflogs, a worktree, no git at all.
 func TestOdd(t *testing.T) {
 	if _, ok := parseMove("garbage"); ok {
