@@ -173,9 +173,12 @@ func desktopWords(in *installs.Install, add, leave []string) string {
 		rest = append(rest, fmt.Sprintf("%q: %q", strings.TrimPrefix(word, "--"), value))
 	}
 	for _, word := range leave {
-		if s, ok := installs.OnPage(word, "none"); ok {
-			items = append(items, fmt.Sprintf("%s: %q back to what it was (not %s)", s.Section, s.Name, s.Value))
-		} else if strings.HasPrefix(word, "--") {
+		s, ok := installs.OnPage(word, "")
+		switch {
+		case ok && slices.ContainsFunc(items, func(i string) bool { return strings.Contains(i, s.Name) }):
+		case ok:
+			items = append(items, fmt.Sprintf("%s: %q = %s", s.Section, s.Name, s.Unset()))
+		case strings.HasPrefix(word, "--"):
 			rest = append(rest, fmt.Sprintf("no %q", strings.TrimPrefix(word, "--")))
 		}
 	}

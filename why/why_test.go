@@ -342,7 +342,7 @@ func TestDesktop(t *testing.T) {
 	if a.Kind != "desktop" || a.Outcome.Memory != memtrix.MemoryVRAM {
 		t.Fatalf("got %+v", a)
 	}
-	if w := a.Steps[0].Where; w == nil || !strings.Contains(w.Words, `Server-Config, Memory: "VRAM management mode"`) {
+	if w := a.Steps[0].Where; w == nil || !strings.Contains(w.Words, `Server-Config, Memory: "VRAM management mode" = auto`) {
 		t.Errorf("where: %+v", w)
 	}
 	if named := p.ask(t, `C:\Users\me\AppData\Roaming\ComfyUI\logs\comfyui.log`); named.Kind != "desktop" {
@@ -383,5 +383,32 @@ func TestUnknownFlag(t *testing.T) {
 	}
 	if w := a.Steps[0].Where; w == nil || w.Line != 2 || w.New != `.\python_embeded\python.exe -s ComfyUI\main.py --windows-standalone-build` {
 		t.Errorf("where: %+v", w)
+	}
+}
+
+// TestWhere checks what each kind of installation is told about its flags.
+func TestWhere(t *testing.T) {
+	m := newPlace("linux").m
+	for _, c := range []struct {
+		in   installs.Install
+		args []string // of the log's command
+		want string
+	}{
+		{installs.Install{Kind: installs.Desktop2, Args: []string{"--enable-manager", "--highvram"}}, nil, "in Comfy Desktop: the settings of this installation, Startup arguments: --novram --enable-manager"},
+		{installs.Install{Kind: installs.StabilityMatrix}, nil, "in Stability Matrix: Packages, the gear of ComfyUI (launch options): add --novram, leave out --highvram; what is not in the list goes into Extra Launch Arguments"},
+		{installs.Install{Kind: installs.CLI, Args: []string{"--listen"}}, nil, "comfy launch -- --novram --listen"},
+		{installs.Install{Kind: installs.Checkout, Tree: "/c", Python: "/c/venv/bin/python"}, nil, "in the command that starts it: /c/venv/bin/python /c/main.py ...: add --novram, leave out --highvram"},
+		{installs.Install{Kind: installs.Checkout, Tree: "/c"}, []string{"--listen", "--highvram"}, "in the command that starts it: python /c/main.py --novram --listen"},
+		{installs.Install{Kind: installs.Desktop, Base: "/b"}, nil, `in ComfyUI Desktop: Settings, Server-Config, Memory: "VRAM management mode" = novram, then restart`},
+	} {
+		c.in.On = m
+		got := where(&Run{Args: c.args}, &c.in, nil, []string{"--novram"}, []string{"--highvram"})
+		if got.Words != c.want {
+			t.Errorf("%s: got %q, want %q", c.in.Kind, got.Words, c.want)
+		}
+	}
+	desktop := installs.Install{Kind: installs.Desktop, Base: "/b", On: m}
+	if got := where(&Run{}, &desktop, nil, []string{"--disable-dynamic-vram"}, nil).Words; !strings.Contains(got, `/b/user/default/comfy.settings.json`) || !strings.Contains(got, `{"disable-dynamic-vram": ""}`) {
+		t.Errorf("a flag that Desktop's page lacks: %q", got)
 	}
 }

@@ -207,6 +207,17 @@ type Setting struct {
 	Section, Name, Value string
 }
 
+// Unset is what to choose or enter so that the flag is not given.
+func (s Setting) Unset() string {
+	switch s.Value {
+	case "on":
+		return "off"
+	case "":
+		return "empty"
+	}
+	return "auto"
+}
+
 // OnPage gives the item of Desktop's page for a launch flag, false where the page
 // has none (Comfy-Org/ComfyUI_frontend, src/constants/serverConfig.ts).
 func OnPage(flag, value string) (Setting, bool) {
