@@ -21,6 +21,8 @@ type Brief struct {
 //
 //   - a meter's own name for its peak over the trial's work ("vram.device.used");
 //   - RestedPrefix or FreedPrefix and a meter's name for the readings at rest;
+//   - IdlePrefix and one of IdleMeters for its peak between the server's start and the
+//     first prompt;
 //   - the name that PromptSeconds gives for the time of a prompt that passed;
 //   - VRAMNonEvictable;
 //   - that of a Value which hangs on the trial (FloorVRAM).
@@ -35,6 +37,8 @@ const (
 	// reading at rest after the last prompt, and after POST /free has acted.
 	RestedPrefix = "rested."
 	FreedPrefix  = "freed."
+	// IdlePrefix stands before what a server takes when it has started and done nothing.
+	IdlePrefix = "idle."
 	// VRAMNonEvictable is the largest PromptProbe.NonEvictable of the prompts, bytes.
 	VRAMNonEvictable = "vram.non-evictable"
 )
@@ -42,3 +46,6 @@ const (
 // PromptSeconds is the meter of the time that the n-th prompt took, 1 for the first,
 // in nanoseconds.
 func PromptSeconds(n int) string { return "prompt." + strconv.Itoa(n) + ".seconds" }
+
+// IdleMeters are those that are kept of the time before the first prompt.
+var IdleMeters = []string{VRAMDeviceUsed, RAMTreeRSS, RAMTreeAnon}

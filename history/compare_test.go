@@ -123,7 +123,7 @@ func TestComparePairs(t *testing.T) {
 		t.Errorf("one after the other: %q", c.Warnings)
 	}
 	_, err := CompareSides(side("m", a...), side("pr", b...), []string{"ram.tree.rs"})
-	if err == nil || !strings.Contains(err.Error(), "there are ram.tree.rss") {
+	if err == nil || !strings.Contains(err.Error(), "there are ram.tree.anon") {
 		t.Errorf("%v", err)
 	}
 }

@@ -68,7 +68,7 @@ func (b *book) add(r run) {
 	}
 	brief := &memtrix.Brief{Trial: t, Session: b.session(), Cell: cell.ID(), Series: cell.Series(), VersionID: r.version + r.commit, Numbers: map[string]memtrix.Number{}}
 	if r.mib > 0 {
-		brief.Numbers[memtrix.RAMTreeRSS] = memtrix.Number{Value: int64(r.mib * (1 << 20)), Unit: memtrix.UnitBytes}
+		brief.Numbers[memtrix.RAMTreeAnon] = memtrix.Number{Value: int64(r.mib * (1 << 20)), Unit: memtrix.UnitBytes}
 	}
 	b.trials = append(b.trials, brief)
 }

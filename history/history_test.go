@@ -167,7 +167,7 @@ func TestShiftTonight(t *testing.T) {
 			}
 			alarm = n
 			c := found[0]
-			if c.How != HowTonight || c.Meter != memtrix.RAMTreeRSS || !c.Worse || c.Unit != memtrix.UnitBytes || !strings.Contains(c.Reason, "MiB (+") {
+			if c.How != HowTonight || c.Meter != memtrix.RAMTreeAnon || !c.Worse || c.Unit != memtrix.UnitBytes || !strings.Contains(c.Reason, "MiB (+") {
 				t.Errorf("%+v", c)
 			}
 			want := []Cause{{CausePackage, "torch", "2.10", "2.11"}, {CauseDriver, "driver", "580", "590"}}
@@ -182,7 +182,7 @@ func TestShiftTonight(t *testing.T) {
 	}
 	// The same from the whole line.
 	l := Lines(b.trials, ByDate)[0]
-	marked := Marked(l, []string{memtrix.RAMTreeRSS}, known)
+	marked := Marked(l, []string{memtrix.RAMTreeAnon}, known)
 	if len(marked) != 1 || marked[0].Place != 40 || marked[0].How != HowLevels {
 		t.Errorf("marked: %+v", marked)
 	}
@@ -249,7 +249,7 @@ func TestReleasesOfOneSession(t *testing.T) {
 	if len(l) != 1 {
 		t.Fatalf("%d lines", len(l))
 	}
-	got := Changes(l[0], []string{memtrix.RAMTreeRSS})
+	got := Changes(l[0], []string{memtrix.RAMTreeAnon})
 	if len(got) != 1 || got[0].To != "0.18.1" || got[0].From != "0.12.0" || got[0].How != HowCompared || !got[0].Worse {
 		t.Errorf("%+v", got)
 	}

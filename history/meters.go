@@ -17,14 +17,31 @@ var DefaultMeters = []string{
 	memtrix.VRAMNonEvictable,
 	memtrix.WeightsResident,
 	memtrix.RAMTreeRSS,
+	memtrix.RAMTreeAnon,
 	memtrix.RAMPinned,
 	memtrix.SwapTreeUsed,
 	memtrix.PromptSeconds(1),
 	memtrix.PromptSeconds(2),
+	memtrix.IdlePrefix + memtrix.RAMTreeAnon,
 	memtrix.RestedPrefix + memtrix.VRAMDeviceUsed,
 	memtrix.RestedPrefix + memtrix.RAMTreeRSS,
+	memtrix.RestedPrefix + memtrix.RAMTreeAnon,
 	memtrix.FreedPrefix + memtrix.VRAMDeviceUsed,
 	memtrix.FreedPrefix + memtrix.RAMTreeRSS,
+	memtrix.FreedPrefix + memtrix.RAMTreeAnon,
+}
+
+// FilePages says of a meter of resident memory which meter is the part of it that is the
+// program's own, "" where there is none. The rest of it are pages of mapped files
+// (libraries, models). How many of those are resident is up to the page cache: the same
+// library, touched at the same places, has a third as many after it was written as
+// after it was read back from the disk, since the kernel maps what lies in one folio with
+// one fault (mm/filemap.c, filemap_map_pages).
+func FilePages(meter string) string {
+	if prefix, ok := strings.CutSuffix(meter, memtrix.RAMTreeRSS); ok {
+		return prefix + memtrix.RAMTreeAnon
+	}
+	return ""
 }
 
 // Meters are the meters to follow of some trials: those that a person named, as far as
@@ -79,6 +96,9 @@ func moreIsBetter(meter string) bool {
 func Label(meter string) string {
 	if rest, ok := strings.CutPrefix(meter, memtrix.RestedPrefix); ok {
 		return "rested " + rest
+	}
+	if rest, ok := strings.CutPrefix(meter, memtrix.IdlePrefix); ok {
+		return "idle " + rest
 	}
 	if rest, ok := strings.CutPrefix(meter, memtrix.FreedPrefix); ok {
 		return "freed " + rest

@@ -9,14 +9,16 @@ import (
 
 // AlarmMeters are those that open alarms when a spec's history is long enough: one
 // for each kind of memory, what comes back at rest, and the time of a warm prompt.
-// Values open alarms, too. More meters would be more false alarms.
+// Values open alarms, too. More meters would be more false alarms. Of RAM it is what
+// is the server's own: resident pages of files come and go with the page cache
+// (FilePages), a hundred MiB with an environment that was made again.
 var AlarmMeters = []string{
 	memtrix.VRAMDeviceUsed,
 	memtrix.VRAMNonEvictable,
-	memtrix.RAMTreeRSS,
+	memtrix.RAMTreeAnon,
 	memtrix.RAMPinned,
 	memtrix.SwapTreeUsed,
-	memtrix.RestedPrefix + memtrix.RAMTreeRSS,
+	memtrix.RestedPrefix + memtrix.RAMTreeAnon,
 	memtrix.PromptSeconds(2),
 }
 

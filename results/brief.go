@@ -26,6 +26,17 @@ func (w *writer) peaks(trial int64, t *memtrix.Trial) {
 			}
 		}
 	}
+	idle := memtrix.Trial{}
+	for _, s := range t.Spans {
+		if s.Kind == memtrix.SpanIdle {
+			idle.Spans = append(idle.Spans, s)
+		}
+	}
+	for _, m := range memtrix.IdleMeters {
+		if best, ok := idle.Peak(m); ok {
+			w.exec(insert, trial, memtrix.IdlePrefix+m, best.Value, best.How)
+		}
+	}
 	if t.Probe == nil || seen[memtrix.VRAMNonEvictable] {
 		return
 	}
@@ -248,7 +259,7 @@ func (r *briefReader) peaks() error {
 		if err := rows.Scan(&id, &meter, &n.Value, &n.How); err != nil {
 			return fmt.Errorf("peak: %w", err)
 		}
-		n.Unit = r.unit[meter]
+		n.Unit = r.unit[strings.TrimPrefix(meter, memtrix.IdlePrefix)]
 		r.byID[id].Numbers[meter] = n
 		return nil
 	}, append(slices.Clone(r.args), meters...)...)

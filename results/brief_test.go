@@ -22,6 +22,7 @@ func TestBriefs(t *testing.T) {
 	trial.Spans = append(trial.Spans, memtrix.Span{Kind: memtrix.SpanStop, Peaks: []memtrix.Peak{
 		{Meter: memtrix.RAMTreeRSS, Value: 1 << 40}, {Meter: "only.at.the.end", Value: 5},
 	}})
+	trial.Spans[1].Peaks = []memtrix.Peak{{Meter: memtrix.RAMTreeRSS, Value: 1, How: memtrix.PeakKernel}} // idle
 	mustSave(t, db, trial)
 	mustSave(t, db, fullTrial(two.ID))
 	floor := memtrix.Value{Trial: trial.ID, Meter: memtrix.FloorVRAM, Unit: memtrix.UnitBytes, Value: 3 << 30, Trials: []int64{1}}
@@ -60,6 +61,7 @@ func TestBriefs(t *testing.T) {
 	}
 	for name, want := range map[string]memtrix.Number{
 		memtrix.RestedPrefix + memtrix.RAMTreeRSS: {Value: 9, Unit: memtrix.UnitBytes},
+		memtrix.IdlePrefix + memtrix.RAMTreeRSS:   {Value: 1, Unit: memtrix.UnitBytes, How: memtrix.PeakKernel},
 		memtrix.PromptSeconds(1):                  {Value: 8_190_000_000, Unit: memtrix.UnitNanoseconds},
 		memtrix.FloorVRAM:                         {Value: 3 << 30, Unit: memtrix.UnitBytes},
 	} {
@@ -83,6 +85,7 @@ func TestBriefsOfOlderTrials(t *testing.T) {
 	db := mustOpen(t, dir)
 	session := mustStart(t, db, "nightly", "one")
 	trial := fullTrial(session.ID)
+	trial.Spans[1].Peaks = []memtrix.Peak{{Meter: memtrix.RAMTreeRSS, Value: 1, How: memtrix.PeakKernel}}
 	mustSave(t, db, trial)
 	want, err := db.Briefs(ctx, Which{})
 	if err != nil {
@@ -98,7 +101,7 @@ func TestBriefsOfOlderTrials(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	db = onlyUntil(t, dir, "00010")
+	db = onlyUntil(t, dir, "00011")
 	got, err := db.Briefs(ctx, Which{})
 	if err != nil || len(got) != 1 {
 		t.Fatal(got, err)
