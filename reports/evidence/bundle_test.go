@@ -264,3 +264,18 @@ func TestMakeModels(t *testing.T) {
 		t.Errorf("a second time: %v: %s", err, out)
 	}
 }
+
+// TestInUse checks that what others hold on a card is told, and that memtrix's own
+// holder is not.
+func TestInUse(t *testing.T) {
+	in := light(failing(t))
+	in.Trial.Series = append(slices.Clone(in.Trial.Series), memtrix.Series{Meter: memtrix.Meter{Name: memtrix.VRAMDeviceUsed, Source: "NVML"}, T: in.Trial.Series[0].T[:1], V: []int64{6 * gib}})
+	if got := inUse(in.Trial); got != nil {
+		t.Errorf("memtrix's own holder is told: %v", got)
+	}
+	in.Trial.Cell.Hardware = memtrix.Hardware{Name: "as-is"}
+	_, files := bundled(t, in)
+	if !strings.Contains(files["paste.txt"], "6.00 GiB in use before the start by others") {
+		t.Errorf("not told:\n%s", files["paste.txt"])
+	}
+}

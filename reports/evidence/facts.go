@@ -67,7 +67,36 @@ func facts(t *memtrix.Trial, e memtrix.Environment) []Fact {
 	add("swap or page file", swap(e), fromMachine)
 	add("disk of the models", strings.TrimSpace(e["models.filesystem"]+" "+e["models.disk"]), fromMachine)
 	list = append(list, hardware(t)...)
-	return list
+	return append(list, inUse(t)...)
+}
+
+// notable is how much of a card others may use before that is worth a word: desktops
+// take some hundred MiB.
+const notable = 512 << 20
+
+// beforeStart is the label of what was in use on the card before the server started.
+const beforeStart = "VRAM in use before the server started"
+
+// inUse says what others had on the card when the server started, where memtrix did
+// not hold it itself.
+func inUse(t *memtrix.Trial) []Fact {
+	if t.Cell.Hardware.VRAM > 0 {
+		return nil
+	}
+	first := func(meter string) (int64, bool) {
+		for _, s := range t.Series {
+			if s.Meter.Name == meter && len(s.V) > 0 {
+				return s.V[0], true
+			}
+		}
+		return 0, false
+	}
+	device, ok := first(memtrix.VRAMDeviceUsed)
+	own, ok2 := first(memtrix.VRAMTrialUsed)
+	if !ok || !ok2 || device-own < notable {
+		return nil
+	}
+	return []Fact{{beforeStart, reports.Bytes(device - own), "NVML, by others"}}
 }
 
 // cards are the graphics cards, by number.

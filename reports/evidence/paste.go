@@ -127,7 +127,7 @@ func (c *Case) versions() string {
 
 func (c *Case) machine() string {
 	var words []string
-	for _, label := range []string{"GPU 0", "GPU 1", "GPU", "made smaller for this trial", "RAM", "swap or page file", "OS"} {
+	for _, label := range []string{"GPU 0", "GPU 1", "GPU", "made smaller for this trial", beforeStart, "RAM", "swap or page file", "OS"} {
 		v := c.fact(label)
 		switch {
 		case v == "":
@@ -135,6 +135,8 @@ func (c *Case) machine() string {
 			words = append(words, v)
 		case label == "RAM":
 			words = append(words, v+" RAM")
+		case label == beforeStart:
+			words = append(words, v+" in use before the start by others")
 		default:
 			words = append(words, "swap "+v)
 		}

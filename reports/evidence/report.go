@@ -19,9 +19,8 @@ func (c *Case) report(files []File) []byte {
 	}
 	p.line("# %s", escape(c.Headline))
 	p.line("")
-	if !c.Failed() {
-		p.line("Nothing failed in this trial. The figures below are what it took; they are evidence only beside those of another trial.")
-		p.line("")
+	if text := c.standing(); text != "" {
+		p.line("%s\n", text)
 	}
 	c.customNodes(p)
 	c.expected(p)
@@ -30,6 +29,21 @@ func (c *Case) report(files []File) []byte {
 	c.debugLogs(p)
 	c.other(p, files)
 	return []byte(strings.TrimRight(p.String(), "\n") + "\n")
+}
+
+// standing says of a trial that shows no failure of ComfyUI that it shows none.
+func (c *Case) standing() string {
+	switch c.Trial.Outcome.Kind {
+	case memtrix.Pass:
+		return "Nothing failed in this trial. The figures below are what it took; they are evidence only beside those of another trial."
+	case memtrix.HarnessFailure:
+		return "memtrix itself could not measure this trial: nothing here says anything about ComfyUI."
+	case memtrix.Interrupted:
+		return "This trial was stopped by hand: what it would have shown is not known."
+	case memtrix.NotApplicable, memtrix.NotInForce:
+		return "The setting of this trial was not in force, and the workflow was not run to its end with it."
+	}
+	return ""
 }
 
 // page is Markdown that grows.
