@@ -111,7 +111,7 @@ func (s *sampler) levels() {
 		total[s.side[t]] += y
 	}
 	for side := range 2 {
-		n.level[side] = s.location(count[side], total[side], levelSD)
+		n.level[side] = s.location(count[side], total[side], s.v.wide)
 	}
 	if !s.modes {
 		return

@@ -38,6 +38,7 @@ type values struct {
 	segment []int // index of the candidate in segments.at
 	centre  float64
 	unit    float64
+	wide    float64 // standard deviation of a level, before any run
 }
 
 func standardise(g segments, runs []Run) values {
@@ -65,7 +66,23 @@ func standardise(g segments, runs []Run) values {
 	for i := range v.y {
 		v.y[i] = (v.y[i] - v.centre) / v.unit
 	}
+	v.wide = max(levelSD, 2*v.between(len(g.at)))
 	return v
+}
+
+// between is how far the medians of the first and of the last candidate are apart: many
+// units where most runs were on one side, whose noise is the unit then.
+func (v values) between(candidates int) float64 {
+	var first, last []float64
+	for t, y := range v.y {
+		if v.segment[t] == 0 {
+			first = append(first, y)
+		}
+		if v.segment[t] == candidates-1 {
+			last = append(last, y)
+		}
+	}
+	return math.Abs(middle(last) - middle(first))
 }
 
 // outlier is the density of an outlier (Cauchy): anywhere, far away too.
