@@ -189,6 +189,10 @@ func (s Stage) notes() []string {
 	if n := len(untestable); n > 0 && r.Posterior != nil {
 		out = append(out, fmt.Sprintf("%d candidates could not be tested, which counted neither for good nor for bad.", n))
 	}
+	if s.Found() && r.From == r.To && s.Before().Group != s.First().Group && strings.HasSuffix(string(r.Measure), ".rss") {
+		// Seen: 110 MiB between two environments of the same packages.
+		out = append(out, "The two states run in different environments. Resident memory counts pages of mapped files, and how many there are differs between two copies of the same libraries: what the program itself took is told by "+strings.TrimSuffix(string(r.Measure), "rss")+"anon (--meter).")
+	}
 	if s.Found() && r.From == r.To && s.List.Axis == axes.Commits && s.First().Merge {
 		out = append(out, fmt.Sprintf("It is a merge and stands for its branch. To look inside: the same command with --good %s --bad %s.", s.Before().Commit, s.First().Commit))
 	}

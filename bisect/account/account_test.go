@@ -51,6 +51,16 @@ func TestParagraphs(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	for i := range values.Stages[0].List.Candidates {
+		values.Stages[0].List.Candidates[i].Group = "one"
+	}
+	if text := strings.Join(values.Paragraphs(), "\n"); strings.Contains(text, "different environments") {
+		t.Errorf("one environment: %s", text)
+	}
+	values.Stages[0].List.Candidates[2].Group = "two"
+	if text := strings.Join(values.Paragraphs(), "\n"); !strings.Contains(text, "told by ram.tree.anon (--meter)") {
+		t.Errorf("resident memory in two environments: %s", text)
+	}
 	failed := run(3, lab.RunBad, 0)
 	failed.Message = "No module named 'x'"
 	outcome := Account{Stages: []Stage{{commits("a", "b", "c", "d"), found(4, 3, lab.MeasureOutcome, run(0, lab.RunGood, 0), run(2, lab.RunGood, 0), failed)}}}
