@@ -40,7 +40,8 @@ func (r *Redactor) named(s string) string {
 func (r *Redactor) whoami(s string) string {
 	return replace(identity, s, func(m match) (string, bool) {
 		name, value := m.group(1), m.group(3)
-		if name != strings.ToUpper(name) { // variables are written in capitals, words are not
+		// Variables are written in capitals, words are not; fields of documents are quoted.
+		if name != strings.ToUpper(name) && !strings.ContainsAny(m.group(2)[:1], "\"'\\") {
 			return "", false
 		}
 		return name + m.group(2) + r.Value(name, value), true

@@ -2,9 +2,11 @@ package redact
 
 import (
 	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // ordinary are names of users and machines that many have: they tell nothing, and
@@ -20,12 +22,22 @@ var ordinary = []string{
 	"coder", "codespace", "vscode", "gitpod", "paperspace", "kaggle", "content", "colab", "sagemaker-user", "container", "worker", "build", "builder",
 }
 
+// common are words that are names of people, too: who is called so is taken out of
+// paths, and the word stays elsewhere.
+var common = strings.Fields(`max min ray art will mark bill grant rose may april june august summer grace faith hope joy dawn ivy lily daisy
+	violet ruby pearl amber jade jack frank rich chance hunter mason parker tyler carter cooper taylor baker fisher porter guy gene dean drew
+	pat sue jean penny sandy misty olive clay cliff rock rusty forest river lake brook glen dale heath lance miles page pierce rex robin jay
+	drake lane reed stone west lee long young king prince duke earl bishop star moon sunny shadow cache load sampler latent batch vae clip
+	unet lora flux sigma alpha beta gamma delta omega nova echo pixel studio render media music photo design work office game gaming audio
+	storage backup prod stage staging net web api ssh git code core base lab labs ada turing tesla ampere hopper volta pascal maxwell kepler
+	fermi blackwell tower device driver python3 weights offload pinned attention prompt queue text`)
+
 const (
 	// separators of paths: slashes of both kinds, doubled where they are escaped, and
 	// as addresses write them.
 	sep = `(?:[\\/]+|%2F|%5C)`
 	// part is a folder's name.
-	part = `(?:[^\s\\/:*?"'<>|%,;()\[\]{}$=]|%20)+`
+	part = `(?:[^\s\\/:*?"'<>|%,;()\[\]{}$=]|%[013-46-9A-Fa-f][0-9A-Fa-f]|%2[0-9A-Ea-e]|%5[0-9ABD-Fabd-f]|\\+u[0-9A-Fa-f]{4})+`
 	// spaced is one with spaces in it, of which the end shows in a following separator.
 	spaced = `[^\s\\/:*?"'<>|%,;()\[\]{}$=]+(?: [^\s\\/:*?"'<>|%,;()\[\]{}$=]+){1,3}`
 )
@@ -39,8 +51,9 @@ var (
 	mediaHome = regexp.MustCompile(`((?:/run)?/media/)([^\s/:"'<>]+)(/)`)
 	tildeHome = regexp.MustCompile(`(^|[\s"'=:(])~([A-Za-z_][\w\-]*)(/)`)
 
-	unc    = regexp.MustCompile(`(^|[^\w\\.:/>\]])(\\{2,8})([A-Za-z0-9][\w.\-]{2,})(\\{1,4}[\w$])`)
-	prompt = regexp.MustCompile(`(^|[\s"'(\[=,:])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
+	unc       = regexp.MustCompile(`(^|[^\w\\.:/>\]])(\\{2,8})([A-Za-z0-9][\w.\-]{2,})(\\{1,4}[\w$])`)
+	prompt    = regexp.MustCompile(`(^|[\s"'(\[=,:])([A-Za-z_][\w.\-]*)@([A-Za-z0-9][\w\-]*)(:\s?[~/]|:[A-Za-z]:|[$#>]| ?[~%]| MINGW)`)
+	atAddress = regexp.MustCompile(`\b([A-Za-z_][\w.\-]*)@(\d{1,3}(?:\.\d{1,3}){3})\b`)
 	// What routers, companies and machines call themselves: some endings are nothing
 	// else, the others are also parts of modules of Python.
 	tunnel  = regexp.MustCompile(`(?i)\b([a-z0-9][a-z0-9\-]*(?:\.[a-z0-9\-]+)*\.(?:fritz\.box|home\.arpa|ts\.net|proxy\.runpod\.net|trycloudflare\.com|ngrok\.io|ngrok-free\.app|ngrok\.app|gradio\.live|loca\.lt|compute\.amazonaws\.com|compute\.internal))\b`)
@@ -78,7 +91,8 @@ func (r *Redactor) homes(s string) string {
 		if name := m.group(2); name != "" {
 			return m.group(1) + r.user(name) + m.group(3), true
 		}
-		return m.group(1) + r.user(sentenceEnd(m.group(4))), true
+		name := sentenceEnd(m.group(4))
+		return m.group(1) + r.user(decoded(name)) + m.group(4)[len(name):], true
 	})
 	s = replace(posixHome, s, func(m match) (string, bool) {
 		if m.group(1) == ":" && strings.HasPrefix(m.group(2), "//") && strings.HasSuffix(strings.ToLower(m.before(5)), "http") ||
@@ -89,10 +103,18 @@ func (r *Redactor) homes(s string) string {
 		if name == "" || name[0] == '.' {
 			return "", false // ".cache" of a home folder that is called "home" itself
 		}
-		return m.group(1) + m.group(2) + r.user(strings.ReplaceAll(name, "%20", " ")) + m.group(3)[len(name):], true
+		return m.group(1) + m.group(2) + r.user(decoded(name)) + m.group(3)[len(name):], true
 	})
 	s = replace(mediaHome, s, func(m match) (string, bool) { return m.group(1) + r.place(m.group(2)) + m.group(3), true })
 	return replace(tildeHome, s, func(m match) (string, bool) { return m.group(1) + "~" + r.place(m.group(2)) + m.group(3), true })
+}
+
+// decoded is a name as it is, of one as addresses write it.
+func decoded(name string) string {
+	if plain, err := url.PathUnescape(name); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return name
 }
 
 // sentenceEnd is a name without the dots of a sentence.
@@ -125,6 +147,9 @@ func (r *Redactor) hosts(s string) string {
 	if strings.Contains(low, "@") {
 		s = replace(prompt, s, func(m match) (string, bool) {
 			return m.group(1) + r.user(m.group(2)) + "@" + r.host(m.group(3)) + m.group(4), true
+		})
+		s = replace(atAddress, s, func(m match) (string, bool) {
+			return r.user(m.group(1)) + "@" + m.group(2), !r.versions[m.group(2)]
 		})
 	}
 	if hasAny(low, hostEndings) {
@@ -220,7 +245,8 @@ func (r *Redactor) four(m match) (string, bool) {
 			return "", false
 		}
 	}
-	if a := m.after(2); a != "" && (alphanumeric(a[0]) || a[0] == '_' || a[0] == '.' && len(a) == 2 && alphanumeric(a[1]) || a[0] == '+') {
+	if a := m.after(2); a != "" && (alphanumeric(a[0]) || a[0] == '_' || a[0] == '.' && len(a) == 2 && alphanumeric(a[1]) || a[0] == '+' ||
+		a[0] == '-' && len(a) == 2 && (lower(a[1]) || upper(a[1]))) { // of a kernel: 5.15.153.1-microsoft
 		return "", false
 	}
 	before := m.before(60)

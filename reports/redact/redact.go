@@ -68,7 +68,7 @@ func New(o Options) *Redactor {
 	for _, v := range o.Versions {
 		r.versions[v] = true
 	}
-	for _, w := range slices.Concat(ordinary, o.Keep) {
+	for _, w := range slices.Concat(ordinary, common, o.Keep) {
 		r.keep[strings.ToLower(w)] = true
 	}
 	for _, u := range o.Users {
@@ -167,14 +167,19 @@ func (r *Redactor) Args(argv []string) []string {
 	return out
 }
 
+// nameLike are names of users and hosts, and no addresses.
+var nameLike = regexp.MustCompile(`^[A-Za-z\x80-\x{10FFFF}][\w.\-\x80-\x{10FFFF}]*(?: [\w.\-\x80-\x{10FFFF}]+)?$`)
+
 // Value gives what stands under a name: an environment variable, a field.
 func (r *Redactor) Value(name, value string) string {
-	switch upper := strings.ToUpper(name); {
+	switch {
 	case value == "" || strings.HasPrefix(value, "<"):
 		return value
-	case slices.Contains([]string{"USER", "USERNAME", "LOGNAME"}, upper):
+	case !nameLike.MatchString(value):
+	// A field "user" may be a prompt; as a variable it is a name.
+	case slices.Contains([]string{"USER", "USERNAME", "LOGNAME", "username"}, name):
 		return r.user(value)
-	case slices.Contains([]string{"HOSTNAME", "COMPUTERNAME", "HOST"}, upper):
+	case slices.Contains([]string{"HOSTNAME", "COMPUTERNAME", "hostname", "computername"}, name):
 		return r.host(value)
 	}
 	if opens(name, value, true) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -78,6 +79,19 @@ var kinds = map[string]func(s source) planted{
 	"user with a space": func(s source) planted {
 		n := s.name() + " " + s.name()
 		return planted{n, fmt.Sprintf(s.pick(`C:\Users\%s\AppData\Local`, `{"p": "C:\\Users\\%s\\x.safetensors"}`, `C:/Users/%s/ComfyUI/`), n)}
+	},
+	"user of another alphabet": func(s source) planted {
+		n := s.pick("张三丰", "Jürgen", "Алексей", "josé", "ユウコ")
+		quoted := strconv.QuoteToASCII(n)
+		return planted{s.pick(n, n), fmt.Sprintf(s.pick(`C:\Users\%[1]s\AppData`, "/home/%[1]s/ComfyUI", "/home/%[2]s/x", `{"p": "C:\\Users\\%[3]s\\x"}`, "/Users/%[1]s and %[1]s"), n, url.PathEscape(n), quoted[1:len(quoted)-1])}
+	},
+	"user at an address": func(s source) planted {
+		n := s.name()
+		return planted{n, "ssh -p 2222 " + n + "@88.1.2.3 nvidia-smi"}
+	},
+	"field of a document": func(s source) planted {
+		n := s.name()
+		return planted{n, fmt.Sprintf(s.pick(`{"username": "%s"}`, `{'hostname': '%s'}`), n)}
 	},
 	"user, macOS": func(s source) planted {
 		n := s.name()
@@ -224,7 +238,8 @@ func escaped(text string) string {
 func holds(text, secret string) bool {
 	low := strings.ToLower(text)
 	quoted, _ := json.Marshal(secret)
-	for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1])} {
+	ascii := strconv.QuoteToASCII(secret)
+	for _, s := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1]), ascii[1 : len(ascii)-1]} {
 		if strings.Contains(low, strings.ToLower(s)) {
 			return true
 		}
@@ -290,7 +305,7 @@ func TestArgs(t *testing.T) {
 // TestKnownNames checks names that are known from elsewhere, and that one that is a
 // word of the texts stays outside of paths.
 func TestKnownNames(t *testing.T) {
-	r := New(Options{Users: []string{"bob jones"}, Hosts: []string{"tower.example"}, Keep: []string{"KSampler"}})
+	r := New(Options{Users: []string{"bob jones"}, Hosts: []string{"quarry.example"}, Keep: []string{"KSampler"}})
 	r.Learn("/home/ksampler/x")
 	check := func(text, want string) {
 		t.Helper()
@@ -298,9 +313,36 @@ func TestKnownNames(t *testing.T) {
 			t.Errorf("%q\n got  %q\n want %q", text, got, want)
 		}
 	}
-	check("Bob Jones and bob_jones on TOWER", "<user> and <user> on <host>")
+	check("Bob Jones and bob_jones on QUARRY", "<user> and <user> on <host>")
 	check("KSampler in /home/ksampler/y", "KSampler in /home/<user-2>/y")
-	check("bobsled towers", "bobsled towers")
+	check("bobsled quarrys", "bobsled quarrys")
+}
+
+// TestValue checks what stands under a name: a field "user" may be a prompt, and an
+// address is no name.
+func TestValue(t *testing.T) {
+	check := func(name, value, want string) {
+		t.Helper()
+		if got := New(Options{}).Value(name, value); got != want {
+			t.Errorf("%s: %q gave %q, want %q", name, value, got, want)
+		}
+	}
+	check("USER", "wilhelmina", "<user>")
+	check("username", "wilhelmina", "<user>")
+	check("user", "a lighthouse at dawn", "a lighthouse at dawn")
+	check("hostname", "127.0.0.1", "127.0.0.1")
+	check("HOSTNAME", "box17", "<host>")
+	check("HF_TOKEN", "abc", "<secret-1>")
+	check("token_normalization", "none", "none")
+	check("text", "max steps", "max steps")
+}
+
+// TestCommonNames checks that a name that is a word goes from paths only.
+func TestCommonNames(t *testing.T) {
+	got := New(Options{}).Text("/home/max/ComfyUI: max 77 tokens, Max is reached")
+	if want := "/home/<user>/ComfyUI: max 77 tokens, Max is reached"; got != want {
+		t.Errorf("got %s", got)
+	}
 }
 
 // TestPrompts checks that prompts go where they are told by their name or their
