@@ -3,6 +3,7 @@ package history
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"memtrix"
 	"memtrix/regress"
@@ -19,6 +20,29 @@ func Changes(l Line, meters []string) []Change {
 	all := outcomes(l)
 	for _, m := range meters {
 		all = append(all, values(l, m)...)
+	}
+	return filePages(l, all)
+}
+
+// filesOnly is said of resident memory that changed while the server's own did not.
+const filesOnly = "; only pages of mapped files, which come and go with the page cache"
+
+// filePages tells changes of resident memory that are the page cache's alone. Those need
+// nobody to act.
+func filePages(l Line, all []Change) []Change {
+	for i := range all {
+		c := &all[i]
+		own := FilePages(c.Meter)
+		if own == "" || unitOf(l.Trials(), own) == "" {
+			continue
+		}
+		also := slices.ContainsFunc(values(l, own), func(o Change) bool {
+			return (o.After > o.Before) == (c.After > c.Before) && o.Place >= c.Place-2 && o.Place <= c.Place+2
+		})
+		if !also {
+			c.Worse = false
+			c.Reason += filesOnly
+		}
 	}
 	return all
 }
@@ -201,3 +225,7 @@ func (l Line) Where() string {
 func (c Change) What() string {
 	return fmt.Sprintf("%s: %s", c.Kind, c.Reason)
 }
+
+// FilesOnly reports whether a change is one of the page cache: resident memory changed, and
+// the server's own part of it did not.
+func (c Change) FilesOnly() bool { return strings.HasSuffix(c.Reason, filesOnly) }

@@ -64,6 +64,9 @@ type MeterPair struct {
 	regress.Comparison
 	ValuesA, ValuesB []float64
 	Worse            bool // it differs, to the worse
+	// Files is set when resident memory differs and the server's own part of it does not:
+	// the difference are pages of mapped files, which are the page cache's (FilePages).
+	Files bool
 }
 
 // Delta is the relative difference of the medians, false where there is none to tell.
@@ -282,7 +285,22 @@ func comparePair(a, b []*memtrix.Brief, meters []string) CellPair {
 		mp.Worse = mp.Verdict == regress.Differs && (mp.B.Median > mp.A.Median) != moreIsBetter(m)
 		p.Meters = append(p.Meters, mp)
 	}
+	p.filePages()
 	return p
+}
+
+func (p *CellPair) filePages() {
+	for i := range p.Meters {
+		m := &p.Meters[i]
+		own := slices.IndexFunc(p.Meters, func(o MeterPair) bool { return o.Meter == FilePages(m.Meter) })
+		if m.Verdict != regress.Differs || own < 0 || p.Meters[own].Verdict == regress.Differs {
+			continue
+		}
+		if o := p.Meters[own]; len(o.ValuesA) > 0 && len(o.ValuesB) > 0 {
+			m.Files, m.Worse = true, false
+			m.Reason += filesOnly
+		}
+	}
 }
 
 // conditions are what must be alike for a difference to be the version's.

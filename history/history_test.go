@@ -278,3 +278,37 @@ func TestFailOn(t *testing.T) {
 		}
 	}
 }
+
+// Resident memory that moved without the server's own part is the page cache's.
+func TestFilePages(t *testing.T) {
+	b := &book{}
+	for n := range 24 {
+		b.night(run{version: "master", commit: "c", mib: 1000 + float64(n*7919%5)})
+		own := b.trials[n].Numbers[memtrix.RAMTreeAnon]
+		total := own
+		total.Value += 400 << 20
+		if n >= 12 {
+			total.Value += 120 << 20
+		}
+		b.trials[n].Numbers[memtrix.RAMTreeRSS] = total
+	}
+	l := Lines(b.trials, ByDate)[0]
+	got := Changes(l, []string{memtrix.RAMTreeRSS, memtrix.RAMTreeAnon})
+	if len(got) != 1 || got[0].Worse || !got[0].FilesOnly() {
+		t.Errorf("%+v", got)
+	}
+	c := compare(t, Side{"a", b.trials[:12]}, Side{"b", b.trials[12:]})
+	if m := c.Cells[0].Meters[0]; !m.Files || m.Worse || m.Verdict != regress.Differs {
+		t.Errorf("%+v", m)
+	}
+	for n := range 12 { // and with it
+		x := b.trials[12+n].Numbers[memtrix.RAMTreeAnon]
+		x.Value += 120 << 20
+		b.trials[12+n].Numbers[memtrix.RAMTreeAnon] = x
+	}
+	for _, c := range Changes(l, []string{memtrix.RAMTreeRSS, memtrix.RAMTreeAnon}) {
+		if !c.Worse || c.FilesOnly() {
+			t.Errorf("%+v", c)
+		}
+	}
+}

@@ -249,6 +249,9 @@ func verdictText(m history.MeterPair) string {
 	}
 	switch m.Verdict {
 	case regress.Differs:
+		if m.Files {
+			return "file pages only"
+		}
 		if m.Worse {
 			return "WORSE"
 		}
@@ -275,6 +278,12 @@ func comparisonNotes(c history.Comparison) []string {
 		}
 	}
 	notes := []string{"Medians over the trials that passed; [low, high] is their interval of 95 %. p: U test of Mann and Whitney, each meter by itself. A difference matters from 32 MiB or 1 % on, whichever is less, of times from 2 %."}
+	files := slices.ContainsFunc(c.Cells, func(p history.CellPair) bool {
+		return slices.ContainsFunc(p.Meters, func(m history.MeterPair) bool { return m.Files })
+	})
+	if files {
+		notes = append(notes, "File pages only: the server's own memory (anon) is the same; resident pages of mapped files (libraries, models) come and go with the page cache, which differs from one copy of an environment to the next.")
+	}
 	if few {
 		notes = append(notes, "(low..high) is the range of all where fewer than 6 repeats give no interval; fewer than 4 a side cannot give p < 0.05.")
 	}

@@ -54,6 +54,8 @@ type meterPairJSON struct {
 	// would run.
 	More   int    `json:"more_repeats,omitempty"`
 	Reason string `json:"reason"`
+	// Files is set when only pages of mapped files differ.
+	Files bool `json:"file_pages_only,omitempty"`
 }
 
 type intervalJSON struct {
@@ -91,7 +93,7 @@ func ComparisonJSON(w io.Writer, c history.Comparison) error {
 
 func meterPair(m history.MeterPair) meterPairJSON {
 	row := meterPairJSON{
-		Meter: m.Meter, Unit: m.Unit, Verdict: m.Verdict, Worse: m.Worse, More: m.More, Reason: m.Reason,
+		Meter: m.Meter, Unit: m.Unit, Verdict: m.Verdict, Worse: m.Worse, More: m.More, Reason: m.Reason, Files: m.Files,
 		A: intervalOf(m.A, m.ValuesA), B: intervalOf(m.B, m.ValuesB),
 	}
 	if row.A != nil && row.B != nil {

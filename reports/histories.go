@@ -279,8 +279,11 @@ func versionText(name, commit string) string {
 // changeLine is "* shift: peak ram.tree.rss ... (worse)".
 func changeLine(c history.Change) string {
 	word := "better"
-	if c.Worse {
+	switch {
+	case c.Worse:
 		word = "worse"
+	case c.FilesOnly():
+		word = "no news"
 	}
 	if c.Kind == regress.FixedOOM {
 		word = "fixed"
