@@ -72,13 +72,13 @@ func New(o Options) *Redactor {
 		r.keep[strings.ToLower(w)] = true
 	}
 	for _, u := range o.Users {
-		r.user(u)
+		r.user(valid(u))
 	}
 	for _, h := range o.Hosts {
-		r.host(h)
+		r.host(valid(h))
 	}
 	for _, p := range o.Prompts {
-		r.hide(p)
+		r.hide(valid(p))
 	}
 	clear(r.used)
 	return r
@@ -97,6 +97,7 @@ func (r *Redactor) Text(s string) string {
 	if s == "" {
 		return s
 	}
+	s = valid(s)
 	s = r.keys(r.hidePrompts(s))
 	if !strings.Contains(s, "\n") {
 		return r.line(s)
@@ -154,12 +155,15 @@ func hasAny(s string, words []string) bool {
 	return false
 }
 
+// valid replaces what is no text: no pattern can be made of it.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
 // Args gives command line words: what follows a flag that takes a secret is one.
 func (r *Redactor) Args(argv []string) []string {
 	out := make([]string, len(argv))
 	for i, word := range argv {
 		if i > 0 && secretFlag(argv[i-1]) && !strings.HasPrefix(word, "-") && word != "" {
-			out[i] = r.secret(word)
+			out[i] = r.secret(valid(word))
 			continue
 		}
 		out[i] = r.Text(word)
@@ -172,6 +176,7 @@ var nameLike = regexp.MustCompile(`^[A-Za-z\x80-\x{10FFFF}][\w.\-\x80-\x{10FFFF}
 
 // Value gives what stands under a name: an environment variable, a field.
 func (r *Redactor) Value(name, value string) string {
+	value = valid(value)
 	switch {
 	case value == "" || strings.HasPrefix(value, "<"):
 		return value
