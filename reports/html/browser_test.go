@@ -111,6 +111,19 @@ func ask[T any](b *tab, expression string) T {
 // settle waits for two frames, after which what was asked for has been drawn.
 const settle = `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`
 
+// until waits for what a click or a key brings about, for ten seconds at most.
+func (b *tab) until(condition string) {
+	b.tb.Helper()
+	const poll = `new Promise((done) => { const end = Date.now() + 10000, look = () => (%s) || Date.now() > end ? done(true) : setTimeout(look, 10); look(); })`
+	ask[bool](b, fmt.Sprintf(poll, condition))
+	ask[bool](b, settle)
+}
+
+const (
+	opened = `document.getElementById('trial').open`
+	closed = `!document.getElementById('trial').open && location.hash === ''`
+)
+
 func saved(tb testing.TB, p Page) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "report.html")
@@ -178,7 +191,7 @@ func (b *tab) fits(width int64) {
 func (b *tab) trial(width int64) {
 	b.tb.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('.map:not([hidden]) a.failed[data-trials^="6 "]').click()`))
-	ask[bool](b, settle)
+	b.until(opened)
 	if got := ask[bool](b, `document.getElementById('trial').open`); !got {
 		b.tb.Fatal("a click on a box opened no trial")
 	}
@@ -188,7 +201,7 @@ func (b *tab) trial(width int64) {
 		b.tb.Errorf("evidence: %q", got)
 	}
 	b.do(chromedp.KeyEvent(kb.Escape))
-	ask[bool](b, settle)
+	b.until(closed)
 	if got := ask[bool](b, `document.getElementById('trial').open || location.hash !== ''`); got {
 		b.tb.Error("Escape closed no trial")
 	}
@@ -205,9 +218,17 @@ func (b *tab) keyboard() {
 		b.tb.Errorf("the focus cannot be seen: outline %q", got)
 	}
 	b.do(chromedp.KeyEvent(kb.Enter))
-	ask[bool](b, settle)
+	b.until(opened)
 	if got := ask[string](b, `document.getElementById('trial-title').textContent`); got != "Trial 9: 0.2.0, default" {
 		b.tb.Errorf("Enter opened %q", got)
+	}
+	if got := ask[string](b, `document.activeElement.id`); got != "trial-title" {
+		b.tb.Errorf("the dialog opened with the focus on %q", got)
+	}
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('[aria-label^="next trial"]').focus()`), chromedp.KeyEvent(kb.Enter))
+	b.until(`document.getElementById('trial-title').textContent.startsWith('Trial 10:')`)
+	if got := ask[string](b, `document.getElementById('trial-title').textContent + ', ' + document.activeElement.textContent`); got != "Trial 10: 0.2.0, default, ›" {
+		b.tb.Errorf("Enter on the button went to %q", got)
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('#trial .chart [tabindex]').focus()`), chromedp.KeyEvent(kb.ArrowRight))
 	ask[bool](b, settle)
@@ -215,7 +236,7 @@ func (b *tab) keyboard() {
 		b.tb.Error("an arrow key in a chart tells nothing")
 	}
 	b.do(chromedp.KeyEvent(kb.Escape))
-	ask[bool](b, settle)
+	b.until(closed)
 	if got := ask[bool](b, `document.activeElement.classList.contains('box')`); !got {
 		b.tb.Error("after Escape the focus is not where it came from")
 	}
@@ -241,7 +262,7 @@ func (b *tab) notOwned() {
 	b.tb.Helper()
 	last := len(night())
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`location.hash = 'trial-%d'`, last)))
-	ask[bool](b, settle)
+	b.until(opened)
 	b.do(chromedp.Evaluate[chromedp.Void](`for (const s of document.querySelectorAll('select')) for (const o of s.options) { s.value = o.value; s.dispatchEvent(new Event('change')); }`))
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll('th button').forEach((e) => e.click())`))
 	ask[bool](b, settle)

@@ -8,9 +8,13 @@ const trialDialog = {
     if (!t) return;
     this.clear();
     this.repeats = repeats && repeats.includes(id) ? repeats : trialsOfCell(t);
-    const dialog = $('trial');
+    const dialog = $('trial'), was = dialog.open && document.activeElement.getAttribute('aria-label');
     dialog.replaceChildren(this.bar(t), ...this.verdict(t));
     if (!dialog.open) dialog.showModal();
+    // Who steps through trials stays on the button; else the title has the focus, on which
+    // a key that is still held does nothing.
+    const again = [...dialog.querySelectorAll('.bar button')].find((b) => b.getAttribute('aria-label') === was && !b.disabled);
+    (again || $('trial-title')).focus();
     dialog.scrollTop = 0;
     this.charts(t, dialog);
     dialog.append(make('div', { class: 'columns' }, facts('Trial', t.facts.map(([k, v]) => [k, v])), peaks('Peaks', t.peaks), peaks('At rest', t.readings)));
@@ -28,7 +32,7 @@ const trialDialog = {
       return b;
     };
     return make('div', { class: 'bar' },
-      make('h2', { id: 'trial-title' }, 'Trial ' + t.id + ': ' + t.title),
+      make('h2', { id: 'trial-title', tabindex: '-1' }, 'Trial ' + t.id + ': ' + t.title),
       make('div', {},
         ...(this.repeats.length > 1 ? [button('‹', 'trial before of this cell', -1), button('›', 'next trial of this cell', 1)] : []),
         make('button', { type: 'button', 'aria-label': 'close', onclick: () => $('trial').close() }, '✕')));
