@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -68,10 +70,20 @@ type Case struct {
 // Fact is one figure or name with where it comes from.
 type Fact struct{ Label, Value, Source string }
 
-// Gather makes the case of a trial.
+// Gather makes the case of a trial. All texts are read before the first one counts: what
+// the last one shows is taken out of the first one, too.
 func Gather(in Input) (*Case, error) {
 	r := redact.New(options(in))
 	learn(r, in)
+	read := in
+	read.Log = "" // is read by now
+	if _, err := gather(r, read); err != nil {
+		return nil, err
+	}
+	return gather(r, in)
+}
+
+func gather(r *redact.Redactor, in Input) (*Case, error) {
 	t := in.Trial
 	c := &Case{Trial: clean(r, t), Environment: cleanEnvironment(r, t.Environment), Hidden: in.HidePrompts, best: -1}
 	c.Log = readable(r.Text(in.Log))
@@ -156,6 +168,9 @@ func learn(r *redact.Redactor, in Input) {
 	r.Args(in.Command)
 	r.Args(t.Argv)
 	r.Learn(t.Cell.Version.Dir, t.Cell.Version.Python, t.Dir, t.Cell.Workflow.Source, in.Log)
+	for _, p := range t.Cell.Version.Packs {
+		r.Learn(p.Dir, p.Source)
+	}
 	r.Learn(t.Warnings...)
 	r.Learn(t.Outcome.Evidence...)
 	for _, id := range slices.Sorted(maps.Keys(t.Cell.Workflow.Graph)) {
@@ -195,6 +210,13 @@ func clean(r *redact.Redactor, t *memtrix.Trial) *memtrix.Trial {
 		p.Name, p.Dir, p.Source, p.Requirements = r.Text(p.Name), "", r.Text(p.Source), texts(r, p.Requirements)
 	}
 	c.Cell.Workflow.Name, c.Cell.Workflow.Source = r.Text(t.Cell.Workflow.Name), r.Text(t.Cell.Workflow.Source)
+	c.Cell.Workflow.VaryPaths = texts(r, t.Cell.Workflow.VaryPaths)
+	c.Cell.Workflow.Changes = cleanChanges(r, t.Cell.Workflow.Changes)
+	if a := t.Cell.Version.Attached; a != nil {
+		shown := *a
+		shown.URL, shown.Argv, shown.NoPID = r.Text(a.URL), r.Args(a.Argv), r.Text(a.NoPID)
+		c.Cell.Version.Attached = &shown
+	}
 	c.Cell.Hardware.Name = r.Text(t.Cell.Hardware.Name)
 	c.Argv, c.Warnings = r.Args(t.Argv), texts(r, t.Warnings)
 	c.Outcome = cleanOutcome(r, t.Outcome)
@@ -211,6 +233,23 @@ func clean(r *redact.Redactor, t *memtrix.Trial) *memtrix.Trial {
 		c.Imports[i].Pack, c.Imports[i].Reason = r.Text(c.Imports[i].Pack), r.Text(c.Imports[i].Reason)
 	}
 	return &c
+}
+
+func cleanChanges(r *redact.Redactor, changes []memtrix.Change) []memtrix.Change {
+	var out []memtrix.Change
+	for _, c := range changes {
+		value, err := r.JSON(c.Value)
+		if err != nil {
+			value = []byte("null") // it was none of JSON's
+		}
+		_, input, _ := strings.Cut(c.Path, ".")
+		var whole string
+		if json.Unmarshal(c.Value, &whole) == nil {
+			value = []byte(text(r.Value(input, whole)))
+		}
+		out = append(out, memtrix.Change{Path: r.Text(c.Path), Value: bytes.TrimSpace(value)})
+	}
+	return out
 }
 
 func cleanOutcome(r *redact.Redactor, o memtrix.Outcome) memtrix.Outcome {

@@ -148,6 +148,12 @@ func promptTexts(graph map[string]memtrix.GraphNode, w memtrix.Workflow) []strin
 			}
 		}
 	}
+	for _, c := range w.Changes {
+		var text string
+		if json.Unmarshal(c.Value, &text) == nil && strings.Contains(text, " ") {
+			list = append(list, text)
+		}
+	}
 	var ui any
 	if w.UI != nil && json.Unmarshal(w.UI, &ui) == nil {
 		list = append(list, widgetTexts(ui)...)

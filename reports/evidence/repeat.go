@@ -198,7 +198,7 @@ func (c *Case) spec() []byte {
 	case c.Simulated():
 		line("  - sim: %s", text(c.fact("ComfyUI")))
 	case v.Attached != nil:
-		line("  - url: %s   # start it with: %s", text(v.Attached.URL), command(c.Launch.Plain...))
+		line("  - url: http://127.0.0.1:8188   # a server of yours, started with: %s", command(c.Launch.Plain...))
 	default:
 		line("  - version: %s", text(strings.TrimPrefix(c.checkout(), "v")))
 	}

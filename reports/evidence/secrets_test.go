@@ -131,6 +131,33 @@ func node(in *Input, id string, inputs map[string]string) {
 	in.Trial.Cell.Workflow.Graph[id] = n
 }
 
+// TestSecretsElsewhere checks places that only some trials have: the address of a
+// server that ran before, what a spec changed in a workflow, where a pack comes from.
+func TestSecretsElsewhere(t *testing.T) {
+	for name, in := range kinds(t) {
+		trial := *in.Trial
+		if trial.Cell.Version.Attached != nil {
+			trial.Cell.Version.Attached = &memtrix.Attached{URL: "http://192.168.77.5:8188", Argv: []string{"--listen", "192.168.77.5", "--password", "zzsecretzz"}}
+		}
+		if trial.Cell.Workflow.UI != nil {
+			trial.Cell.Workflow.Changes = []memtrix.Change{
+				{Path: "2.text", Value: json.RawMessage(`"zzprompt of a person"`)}, {Path: "9.image", Value: json.RawMessage(`"/home/zzperson/in.png"`)},
+				{Path: "9.api_key", Value: json.RawMessage(`"zzsecretzz1"`)},
+			}
+			trial.Cell.Version.Packs = []memtrix.Pack{{Name: "zzperson-pack", Source: "https://me:zzsecretzz2@example.com/x", Hash: "h", Dir: "/home/zzperson/ComfyUI/custom_nodes/x"}}
+		}
+		in.Trial, in.HidePrompts = &trial, true
+		_, files := bundled(t, in)
+		for file, text := range files {
+			for _, secret := range []string{"192.168.77.5", "zzsecretzz", "zzprompt", "zzperson"} {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s: %s has %s", name, file, secret)
+				}
+			}
+		}
+	}
+}
+
 // TestSecrets plants more than 200 secrets of more than 20 kinds in logs,
 // environment, arguments, paths and workflow, and finds none in any file of the
 // bundle, in whatever way it may be written.
