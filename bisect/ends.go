@@ -200,10 +200,10 @@ func (s *Search) confirmed(from, to int) bool {
 const (
 	// Runs of one candidate that lie this far apart, in steps between the levels and in
 	// standard deviations, show that a single run tells little: it may be in a second
-	// mode. (Three normal runs lie 3.5 apart once in 25 times.)
-	farApart, farOut = 0.9, 3.5
+	// mode. (Three normal runs lie 3 apart once in ten times.)
+	farApart, farOut = 0.9, 3.0
 	// Then so many runs are wanted of the candidates on either side of the border.
-	besideRuns = 4
+	besideRuns = 6
 )
 
 // unsteady is the candidate beside an interval that is to be run again before it is
