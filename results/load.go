@@ -50,6 +50,9 @@ func (db *DB) trials(ctx context.Context, where string, arg any, series bool) ([
 			return nil, db.failed("read trials", err)
 		}
 	}
+	for _, t := range r.found {
+		t.Dir = db.found(t.Dir)
+	}
 	return r.found, nil
 }
 

@@ -46,7 +46,7 @@ func (db *DB) SaveTrial(ctx context.Context, t *memtrix.Trial) error {
 
 // saveTrial writes all rows of a trial within a transaction.
 func (db *DB) saveTrial(ctx context.Context, tx *sql.Tx, t *memtrix.Trial) (int64, error) {
-	w := &writer{ctx: ctx, tx: tx}
+	w := &writer{ctx: ctx, tx: tx, folder: db.dir}
 	var known int
 	// The first statement must be a write: a transaction that reads first can be
 	// refused the right to write later (https://sqlite.org/isolation.html).
@@ -78,6 +78,8 @@ type writer struct {
 	ctx context.Context
 	tx  *sql.Tx
 	err error
+	// folder is the results folder.
+	folder string
 }
 
 // exec runs a statement with a value for each of its columns.
@@ -183,7 +185,7 @@ func (w *writer) trial(t *memtrix.Trial, version, workflow int64, environment sq
 	o := t.Outcome
 	node := nodeColumns(o.Node)
 	args := []any{t.Session, t.Cell.ID(), version, workflow, environment, t.Repeat, t.Simulated, nanos(t.Started), t.Seconds, t.OwnSeconds,
-		w.json(t.Argv), t.Dir, t.Expect, o.Kind, text(o.Memory), text(o.How), text(o.Phase), node[0], node[1], node[2], node[3],
+		w.json(t.Argv), within(w.folder, t.Dir), t.Expect, o.Kind, text(o.Memory), text(o.How), text(o.Phase), node[0], node[1], node[2], node[3],
 		o.Requested, o.Free, o.HiddenRetries, o.Message, w.json(o.Evidence), w.json(o.Advice),
 		t.Exit.Asked, t.Exit.Status, t.Exit.Signal, t.Exit.BySignal, w.json(t.Warnings), t.Shared, t.Exit.Unknown, w.json(findingsOf(o)), t.Control, t.Confirms}
 	w.row(&id, `INSERT INTO trials (`+trialColumns+`) VALUES (?`+strings.Repeat(", ?", len(args)-1)+`) RETURNING id`, args...)

@@ -82,7 +82,7 @@ func fullTrial(session int64) *memtrix.Trial {
 		},
 		Exit:        memtrix.Exit{Asked: true, Status: 137, Signal: "KILL", BySignal: "INT", Unknown: true},
 		Environment: memtrix.Environment{"driver": "580.159", "kernel": "6.18"},
-		Dir:         "trials/one", Simulated: true, Warnings: []string{"warm-up failed"}, Probe: fullProbe(),
+		Dir:         "/srv/elsewhere/trials/one", Simulated: true, Warnings: []string{"warm-up failed"}, Probe: fullProbe(),
 		Keep: memtrix.KeepFull, Marked: true,
 	}
 }
