@@ -15,7 +15,7 @@ import (
 
 // stored makes results without running anything:
 //
-//	stored nights DIR    25 nights of two cells and a control; sdxl runs out of memory in the last
+//	stored nights DIR    10 nights of two cells and a control; sdxl runs out of memory in the last
 //	stored pair DIR      two versions, six repeats each, one session; and a simulated session
 //	stored clone DIR N   N more sessions like the last one
 func stored(ts *testscript.TestScript, neg bool, args []string) {
@@ -40,8 +40,8 @@ func stored(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func storeNights(ctx context.Context, db *results.DB) error {
-	for n := range 25 {
-		last := n == 24
+	for n := range 10 {
+		last := n == 9
 		v := memtrix.Version{Name: "master", Target: memtrix.TargetComfyUI, Release: "0.29.0", Commit: fmt.Sprintf("%040x", 0xc0ffee00+n)}
 		sd15, sdxl := passing("sd15", v, n), passing("sdxl", v, n+1)
 		frozen := passing("sd15", memtrix.Version{Name: "frozen", Target: memtrix.TargetComfyUI, Release: "0.28.0", Commit: "f00dfeed"}, n+2)
@@ -54,7 +54,7 @@ func storeNights(ctx context.Context, db *results.DB) error {
 			return err
 		}
 	}
-	_, err := review(ctx, db, "night-24")
+	_, err := review(ctx, db, "night-09")
 	return err
 }
 
