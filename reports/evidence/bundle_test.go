@@ -279,3 +279,16 @@ func TestInUse(t *testing.T) {
 		t.Errorf("not told:\n%s", files["paste.txt"])
 	}
 }
+
+// TestAgainst checks that figures are held against each other where both passed only.
+func TestAgainst(t *testing.T) {
+	a := Row{Passed: 1, N: 1, VRAM: ptr(int64(110)), RAM: ptr(int64(90)), Seconds: ptr(2.0)}
+	b := Row{Passed: 2, N: 2, VRAM: ptr(int64(100)), RAM: ptr(int64(100)), Seconds: ptr(2.0)}
+	if got, want := against(a, b), "VRAM peak +10 %, RAM peak -10 %, prompt 0 %"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	a.Passed = 0
+	if got := against(a, b); got != "" {
+		t.Errorf("a failure: got %q", got)
+	}
+}

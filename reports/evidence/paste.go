@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/reports"
 )
 
 // pasteLines is the most that paste.txt has: people read that much of an issue.
@@ -169,7 +170,35 @@ func (c *Case) ab() string {
 	if best == nil {
 		return ""
 	}
-	return "this " + described(own) + "; " + c.otherwise(*best) + " " + described(*best)
+	text := "this " + described(own) + "; " + c.otherwise(*best) + " " + described(*best)
+	if d := against(own, *best); d != "" {
+		text += "; this against that: " + d + " (medians, not tested for noise)"
+	}
+	return text
+}
+
+// against is by how much figures differ where both passed; where one did not, its
+// peaks are where it stopped.
+func against(a, b Row) string {
+	if a.Passed == 0 || b.Passed == 0 {
+		return ""
+	}
+	var words []string
+	add := func(label string, x, y float64) {
+		if y > 0 {
+			words = append(words, label+" "+reports.Percent(x/y-1))
+		}
+	}
+	if a.VRAM != nil && b.VRAM != nil {
+		add("VRAM peak", float64(*a.VRAM), float64(*b.VRAM))
+	}
+	if a.RAM != nil && b.RAM != nil {
+		add("RAM peak", float64(*a.RAM), float64(*b.RAM))
+	}
+	if a.Seconds != nil && b.Seconds != nil {
+		add("prompt", *a.Seconds, *b.Seconds)
+	}
+	return strings.Join(words, ", ")
 }
 
 func described(r Row) string {

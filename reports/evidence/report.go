@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"memtrix"
@@ -182,6 +183,12 @@ func (c *Case) comparison(p *page) {
 		p.line("%d more are in comparison.csv.\n", left)
 	}
 	p.line("%s\n", escape(c.figureSources()))
+	if best := c.Best(); best != nil {
+		own := c.Compared[slices.IndexFunc(c.Compared, func(r Row) bool { return r.own })]
+		if d := against(own, *best); d != "" {
+			p.line("This against %s: %s (not tested for noise; memtrix compare does).\n", escape(c.otherwise(*best)), escape(d))
+		}
+	}
 	if best := c.Best(); best != nil && len(best.Differs) > 0 {
 		p.line("What else differs between this trial and %s, and may explain it:\n", escape(c.otherwise(*best)))
 		p.list(best.Differs)
