@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,17 @@ func TestLinesApart(t *testing.T) {
 	}
 	if lines := Lines(b.trials, ""); len(lines) != 3 {
 		t.Errorf("%d lines, want 3", len(lines))
+	}
+	// What it found hangs on a trial, and is followed.
+	for _, x := range b.trials[9:] {
+		x.Numbers[memtrix.FloorVRAM] = memtrix.Number{Value: 3 << 30, Unit: memtrix.UnitBytes}
+	}
+	lines := Lines(b.trials, ByDate)
+	if len(lines) != 4 {
+		t.Fatalf("%d lines, want 4", len(lines))
+	}
+	if meters, _, _ := Meters(lines[3].Trials(), nil); !slices.Contains(meters, memtrix.FloorVRAM) {
+		t.Errorf("followed are %v", meters)
 	}
 }
 

@@ -29,7 +29,7 @@
 //	memtrix doctor                                 which meters this machine has, and what they cost
 //
 // Exit status: 0 as expected; 1 it worked and found something (a cell that
-// failed unexpectedly); 2 wrong usage or a bad spec; 3 memtrix could not measure;
+// failed unexpectedly, an alarm, a difference for the worse); 2 wrong usage or a bad spec; 3 memtrix could not measure;
 // 130 stopped by Ctrl-C.
 package main
 
