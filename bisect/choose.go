@@ -53,6 +53,20 @@ func (s *Search) Next(pending []int) (index int, ok bool) {
 	return s.otherEnd(), true
 }
 
+// Proposals are the next k candidates to run at once, beside those that are on their
+// way: for several machines or cards. There are fewer where more would not help.
+func (s *Search) Proposals(k int, pending []int) []int {
+	all := slices.Clone(pending)
+	for len(all) < len(pending)+k {
+		i, ok := s.Next(all)
+		if !ok {
+			break
+		}
+		all = append(all, i)
+	}
+	return all[len(pending):]
+}
+
 // otherEnd is that of the ends with fewer runs.
 func (s *Search) otherEnd() int {
 	var lo, hi int

@@ -2,6 +2,7 @@ package bisect
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -179,5 +180,29 @@ func BenchmarkNext(b *testing.B) {
 				s.Next(nil)
 			}
 		})
+	}
+}
+
+// Several at once cut the list into parts; the ends come first, one of each.
+func TestProposals(t *testing.T) {
+	s, err := New(Config{N: 129, Metric: Pass, Deterministic: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Proposals(4, nil); len(got) != 2 || got[0] == got[1] {
+		t.Errorf("the ends: got %v", got)
+	}
+	for _, r := range []Run{{Index: 0}, {Index: 128, Bad: true}} {
+		if err := s.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := s.Proposals(3, nil)
+	slices.Sort(got)
+	if len(got) != 3 || got[0] < 25 || got[0] > 40 || got[1] != 64 || got[2] < 89 || got[2] > 104 {
+		t.Errorf("three at once: got %v, want about 32, 64 and 96", got)
+	}
+	if more := s.Proposals(1, got); len(more) != 1 || slices.Contains(got, more[0]) {
+		t.Errorf("one more: got %v beside %v", more, got)
 	}
 }
