@@ -134,7 +134,9 @@ func node(in *Input, id string, inputs map[string]string) {
 // TestSecretsElsewhere checks places that only some trials have: the address of a
 // server that ran before, what a spec changed in a workflow, where a pack comes from.
 func TestSecretsElsewhere(t *testing.T) {
-	for name, in := range kinds(t) {
+	all := kinds(t)
+	for _, name := range []string{"attached", "packs, front end's form, machine"} {
+		in := all[name]
 		trial := *in.Trial
 		if trial.Cell.Version.Attached != nil {
 			trial.Cell.Version.Attached = &memtrix.Attached{URL: "http://192.168.77.5:8188", Argv: []string{"--listen", "192.168.77.5", "--password", "zzsecretzz"}}
