@@ -57,6 +57,9 @@ func Pick(word string, trials []*memtrix.Brief, sessions []memtrix.Session, pref
 	case 1:
 		return all[0], nil
 	case 0:
+		if len(sessions) == 0 {
+			return Side{}, fmt.Errorf("nothing is called %q: no session is stored yet", word)
+		}
 		return Side{}, fmt.Errorf("nothing is called %q: it is neither a session (newest: %s) nor a version (%s) nor the number of a trial",
 			word, newestNames(sessions), strings.Join(versionNames(trials), ", "))
 	}

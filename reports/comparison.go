@@ -183,6 +183,9 @@ func levelText(v float64, unit memtrix.Unit) string {
 	case memtrix.UnitBytesPerSecond:
 		return Bytes(int64(math.Round(v))) + "/s"
 	case history.UnitSeconds:
+		if math.Abs(v) < 0.9995 {
+			return strconv.FormatFloat(v, 'f', 3, 64) + " s"
+		}
 		if math.Abs(v) < 9.995 {
 			return strconv.FormatFloat(v, 'f', 2, 64) + " s" // 2 % must be seen
 		}

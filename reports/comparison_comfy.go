@@ -109,7 +109,17 @@ func machineLines(c history.Comparison) []string {
 	if packages != "" {
 		all = append(all, packages[2:])
 	}
-	return append(all, "flags: "+orDefault(strings.Join(t.Argv, " ")))
+	before, after := flagsOf(c.Cells[0].A[0].Trial), flagsOf(t)
+	if before != after {
+		after = before + " before, " + after + " after"
+	}
+	return append(all, "flags: "+after)
+}
+
+// flagsOf are the launch flags of a trial: of its settings, and those that its spec gives
+// every server.
+func flagsOf(t *memtrix.Trial) string {
+	return orDefault(strings.TrimSpace(strings.Join(t.Argv, " ") + " " + t.Environment["args"]))
 }
 
 func orDefault(s string) string {
