@@ -77,13 +77,13 @@ func Gather(in Input) (*Case, error) {
 	learn(r, in)
 	read := in
 	read.Log = "" // is read by now
-	if _, err := gather(r, read); err != nil {
+	if _, err := gather(r, read, false); err != nil {
 		return nil, err
 	}
-	return gather(r, in)
+	return gather(r, in, true)
 }
 
-func gather(r *redact.Redactor, in Input) (*Case, error) {
+func gather(r *redact.Redactor, in Input, images bool) (*Case, error) {
 	t := in.Trial
 	c := &Case{Trial: clean(r, t), Environment: cleanEnvironment(r, t.Environment), Hidden: in.HidePrompts, best: -1}
 	c.Log = readable(r.Text(in.Log))
@@ -103,7 +103,7 @@ func gather(r *redact.Redactor, in Input) (*Case, error) {
 	for i := range c.Prompts {
 		c.Prompts[i].Body = rename(r, needs, c.Prompts[i].Body)
 	}
-	if c.Models, err = models(r, t.Cell.Workflow, graphOf(in)); err != nil {
+	if c.Models, err = models(r, t.Cell.Workflow, graphOf(in), images); err != nil {
 		return nil, err
 	}
 	c.Sizes = sizes(r, graphOf(in))

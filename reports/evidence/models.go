@@ -27,8 +27,9 @@ type Model struct {
 	image *standin.Image
 }
 
-// models lists what the workflow needs, with a stand-in for each where one fits.
-func models(r *redact.Redactor, w memtrix.Workflow, graph map[string]memtrix.GraphNode) ([]Model, error) {
+// models lists what the workflow needs, with a stand-in for each where one fits; with
+// images, also that as data.
+func models(r *redact.Redactor, w memtrix.Workflow, graph map[string]memtrix.GraphNode, images bool) ([]Model, error) {
 	w.Graph = graph
 	var list []Model
 	for _, f := range workflows.Needed(w) {
@@ -45,7 +46,7 @@ func models(r *redact.Redactor, w memtrix.Workflow, graph map[string]memtrix.Gra
 				m.Family, m.DType, m.Why = choice.Family.Name, choice.DType, "told by "+r.Text(choice.Why)
 			}
 		}
-		if m.Family != "" && safe(m.Name) {
+		if images && m.Family != "" && safe(m.Name) {
 			family, err := standin.Find(m.Family)
 			if err == nil {
 				image, err := family.Image(m.DType)
