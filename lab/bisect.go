@@ -179,7 +179,7 @@ func (b *bisection) compared(n int) (Measure, string) {
 	}
 	// Seconds count where no memory differs.
 	for _, g := range b.report.Gaps {
-		if bar, ok := clear[n]; ok && g.Noise >= bar {
+		if bar, ok := clearly[n]; ok && g.Noise >= bar {
 			return g.Measure, fmt.Sprintf("both ends pass, and of what was measured this differs most: %s at good, %s at bad, %.0f times the noise",
 				g.Measure.Format(g.Good), g.Measure.Format(g.Bad), g.Noise)
 		}

@@ -223,10 +223,10 @@ func meanAndSquares(v []float64) (mean, squares float64) {
 	return mean, squares
 }
 
-// clear is how many noise units apart the ends must be, by how many runs each of them
+// clearly is how many noise units apart the ends must be, by how many runs each of them
 // has. A dozen measures are looked at, several times: with noise alone one of them gets
 // there in less than one of a hundred bisections.
-var clear = map[int]float64{2: 14, 3: 8, 4: 6, 5: 5}
+var clearly = map[int]float64{2: 14, 3: 8, 4: 6, 5: 5}
 
 // mostEndRuns are the runs of each end after which no difference was found.
 const mostEndRuns = 5
