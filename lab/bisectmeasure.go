@@ -39,7 +39,7 @@ func ParseMeasure(text string) (Measure, error) {
 	}
 	meter := m.meter()
 	if strings.Contains(meter, ":") || !strings.Contains(meter, ".") {
-		return "", fmt.Errorf("%q is no measure: outcome, seconds, start-seconds, or a meter (ram.tree.rss, vram.trial.used ...), as its peak, or after start:, rested: or freed:", text)
+		return "", fmt.Errorf("%q is no measure: outcome, seconds, start-seconds, or a meter (ram.tree.rss, vram.trial.used ...), as its peak, or after start:, rested: or freed: (start:ram.tree.rss)", text)
 	}
 	return m, nil
 }
