@@ -33,9 +33,9 @@ type alarmsListCmd struct {
 }
 
 func (c *alarmsListCmd) Run(a *app) error {
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	all, err := db.Alarms(a.ctx)

@@ -35,9 +35,9 @@ func (c *compareCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	sessions, err := db.Sessions(a.ctx)

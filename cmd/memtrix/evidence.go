@@ -37,9 +37,9 @@ Exit status: 0 when it is written, also for a trial that passed; 2 for wrong usa
 }
 
 func (c *evidenceCmd) Run(a *app) error {
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	t, err := db.Trial(a.ctx, c.Trial)

@@ -20,9 +20,9 @@ type exportCmd struct {
 }
 
 func (c *exportCmd) Run(a *app) error {
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	s, err := c.session(a, db)

@@ -25,9 +25,9 @@ By date a point is a session, for versions whose name stays the same from night 
 }
 
 func (c *historyCmd) Run(a *app) error {
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	wanted := c.Meter

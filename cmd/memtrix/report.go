@@ -31,9 +31,9 @@ func (c *reportCmd) Run(a *app) error {
 }
 
 func (c *reportCmd) write(a *app) error {
-	db, err := results.OpenReadOnly(a.ctx, c.Results)
+	db, err := openToRead(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
 	defer db.Close()
 	if c.Trial != 0 {

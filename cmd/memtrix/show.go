@@ -39,6 +39,17 @@ func unlessUnread(err error) error {
 	return err
 }
 
+// openToRead opens results for a command that only looks.
+func openToRead(a *app, dir string) (*results.DB, error) {
+	db, err := results.OpenToRead(a.ctx, dir, func(e *results.OlderError) {
+		fmt.Fprintf(a.stderr, "brought %s up to date: schema %d of an older memtrix to %d\n", e.Path, e.Has, e.Reads)
+	})
+	if err != nil {
+		return nil, cannot{err}
+	}
+	return db, nil
+}
+
 // draw makes the pictures of a session: a heat map, and a timeline of each trial
 // beside its raw files. It returns the paths of the ones that a person should
 // look at first. A picture that cannot be made does not keep the others from
