@@ -41,7 +41,7 @@ func (c *bisectCmd) ends(a *app, s *matrix.Spec) (*bisectEnds, error) {
 	}
 	for _, e := range s.Versions {
 		if e.URL != "" {
-			return nil, errors.New("a server that runs already (url:) is what it is: there is nothing to bisect; give its folder with path:")
+			return nil, errors.New("a server that runs already (url:) is what it is: there is nothing to bisect; name its folder (path:) instead")
 		}
 	}
 	settings, err := c.endSettings(s)

@@ -36,7 +36,6 @@ type specSearch struct {
 	acc   account.Account
 	made  map[string]bool // groups of candidates whose environments are there
 	cells map[string]cellOrWhy
-	stop  error // why the stages ended early
 }
 
 type cellOrWhy struct {
