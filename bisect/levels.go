@@ -21,9 +21,9 @@ type noise struct {
 const (
 	levelSD    = 5.0
 	shiftSD    = 3.0
-	sdRuns     = 3.0 // the noise is known beforehand as by three runs: a fifth of the
-	sdBefore   = 0.2 // spread, which is of two levels; with more noise nobody asks
-	oddBefore  = 0.5 // outliers: Beta(0.5, 60)
+	sdRuns     = 1.0  // the noise is known beforehand as by one run (more of it makes
+	sdBefore   = 0.25 // small steps look surer than they are)
+	oddBefore  = 0.5  // outliers: Beta(0.5, 60)
 	evenBefore = 60.0
 	// Of each Gibbs sampler.
 	burnIn  = 60

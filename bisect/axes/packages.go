@@ -122,7 +122,7 @@ func pin(version string) string {
 // pinned is a candidate in an environment of exactly these packages.
 func pinned(code State, packages map[string]string, name, thing string) Candidate {
 	s := code.clone()
-	s.Entry.Packages, s.Entry.Overrides, s.Entry.Name = "required", maps.Clone(packages), ""
+	s.Entry.Packages, s.Entry.Overrides, s.Entry.Name = "required", maps.Clone(packages), name
 	s.Version.Packages = map[string]string{}
 	for p, v := range packages {
 		if v != absent {
@@ -164,6 +164,7 @@ func OfReleases(before, with Candidate, versions []string) *List {
 	l := &List{Axis: Releases, Why: fmt.Sprintf("%s has %d versions between %s and %s", name, len(versions), from, to)}
 	add := func(version string, c Candidate) {
 		c.Name, c.Prior, c.Thing = name+" "+version, 1, name
+		c.Entry.Name = c.Name
 		l.Candidates = append(l.Candidates, c)
 	}
 	add(from, before)
