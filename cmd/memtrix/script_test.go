@@ -28,6 +28,9 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("MEMTRIX_UPDATE_SCRIPTS") != "", // rewrites what cmp compares with
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
+			// The race detector sleeps for a second before each exit by default
+			// (https://go.dev/doc/articles/race_detector), and scripts run hundreds of commands.
+			e.Setenv("GORACE", "atexit_sleep_ms=20")
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
 			return setPort(e)
 		},
