@@ -36,10 +36,11 @@ staticcheck:
 ci-browser:
 	@test -z "$$CI" || $(HAS_BROWSER) || timeout 120 $(MAKE) -s browser >/dev/null 2>&1 || true
 
+# The race detector sleeps for a second before each exit by default; tests start hundreds of programs.
 unit:
 	@$(HAS_BROWSER) || \
 	  echo "no Chromium here: the HTML report is not tried in a browser (make browser installs one)"
-	$(GO) test -race ./...
+	GORACE="atexit_sleep_ms=20 $$GORACE" $(GO) test -race ./...
 
 # Long proofs; the tests have a short form of each.
 kills:
