@@ -82,7 +82,7 @@ func TestInstance(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{EventsFile, LogTimes, LogFile, "output", "user"}; !slices.Equal(names, want) {
+	if want := []string{CommandFile, EventsFile, LogTimes, LogFile, "output", "user"}; !slices.Equal(names, want) {
 		t.Errorf("the trial's folder holds %q, want %q", names, want)
 	}
 }
