@@ -48,7 +48,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	case c.URL != "":
 		return usage{errors.New("a server that runs cannot be started otherwise: give its folder with --comfyui, or look on with memtrix watch")}
 	case c.Spec != "" && len(c.Set) > 0:
-		return usage{errors.New("--set goes with --comfyui or --version; a spec has its settings under settings:")}
+		return usage{errors.New("--set goes with --comfyui or --version; in a spec they are under the key settings")}
 	}
 	if err := c.find(a); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (d *diagnosing) adjust(s *matrix.Spec) error {
 	}
 	if d.cmd.AllNodes {
 		if d.cmd.ComfyUI == "" {
-			return usage{errors.New("--all-nodes goes with --comfyui; a spec names nodes under custom_nodes:")}
+			return usage{errors.New("--all-nodes goes with --comfyui; a spec names them under its key custom_nodes")}
 		}
 		list, err := allNodes(d.cmd.ComfyUI)
 		if err != nil {
