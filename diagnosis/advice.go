@@ -21,6 +21,10 @@ type Advice struct {
 	Without []string
 	// cost orders advice: what takes least from a person comes first.
 	cost int
+	// verb says what is done about Bytes, "" for "saves".
+	verb string
+	// missing are the bytes that were missing, where Bytes are fewer; else 0.
+	missing int64
 }
 
 // String is the advice in one line, with the flag and the amount.
@@ -30,10 +34,53 @@ func (a Advice) String() string {
 	if len(a.Flags) > 0 {
 		fmt.Fprintf(&b, " (%s)", strings.Join(a.Flags, " "))
 	}
-	if a.Bytes > 0 {
-		fmt.Fprintf(&b, ": about %.0f MiB", float64(a.Bytes)/(1<<20))
+	if amount := a.Amount(); amount != "" {
+		b.WriteString(": " + amount)
 	}
 	return b.String()
+}
+
+// Amount says what the advice brings, and that it is too little where it is: "saves
+// about 512 MiB". It is "" where Bytes is 0.
+func (a Advice) Amount() string {
+	if a.Bytes <= 0 {
+		return ""
+	}
+	text := cmp.Or(a.verb, "saves") + " about " + wholeMiB(a.Bytes)
+	if a.missing > 0 {
+		text += " of the " + wholeMiB(a.missing) + " that were missing, not enough by itself"
+	}
+	return text
+}
+
+func wholeMiB(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
+
+// missing is what was asked for beyond what was free, 0 where that is not told.
+func missing(o memtrix.Outcome) int64 {
+	if o.Requested == nil || o.Free == nil {
+		return 0
+	}
+	return max(0, *o.Requested-*o.Free)
+}
+
+// ordered puts what costs least first. What brings less than was missing comes last
+// and says so.
+func ordered(list []Advice, missing int64) []Advice {
+	for i, a := range list {
+		if a.Bytes > 0 && a.Bytes < missing {
+			list[i].missing = missing
+		}
+	}
+	slices.SortStableFunc(list, func(x, y Advice) int {
+		switch {
+		case x.missing == 0 && y.missing > 0:
+			return -1
+		case x.missing > 0 && y.missing == 0:
+			return 1
+		}
+		return cmp.Compare(x.cost, y.cost)
+	})
+	return list
 }
 
 // What advice costs a person, least first.
@@ -95,8 +142,7 @@ func (c *cased) advise(o memtrix.Outcome) []Advice {
 	case memtrix.MemorySharedGPU:
 		a.shared()
 	}
-	slices.SortStableFunc(a.list, func(x, y Advice) int { return cmp.Compare(x.cost, y.cost) })
-	return a.list
+	return ordered(a.list, missing(o))
 }
 
 type adviser struct {
@@ -110,6 +156,9 @@ type adviser struct {
 func (a *adviser) add(cost int, bytes int64, text string) {
 	a.list = append(a.list, Advice{Text: text, Bytes: max(bytes, 0), cost: cost})
 }
+
+// as says what the last advice does about its amount, where that is not to save it.
+func (a *adviser) as(verb string) { a.list[len(a.list)-1].verb = verb }
 
 // setting advises a setting, with the flags of this version; nothing where the
 // version cannot do it, or it is set already.
@@ -157,6 +206,7 @@ func (a *adviser) undo(name, value string, inForce bool, bytes int64, why string
 func (a *adviser) others() {
 	for _, h := range a.o.Holders {
 		a.add(costFree, h.Bytes, holderWords(h)+" of the card: end it, if it is not needed")
+		a.as("frees")
 	}
 }
 
@@ -201,6 +251,7 @@ func (a *adviser) ram() {
 	}
 	if n := a.elsewhere(); n > 0 {
 		a.add(costFree, n, "close other programs: so much RAM is taken outside of the server")
+		a.as("frees")
 	} else {
 		a.add(costFree, 0, "close other programs that take RAM")
 	}
@@ -238,8 +289,10 @@ func (a *adviser) commit() {
 	a.add(costFree, 0, "close programs that ask for much memory, browsers first: also what they do not use counts against the limit")
 	if a.e.Platform == "linux" {
 		a.add(costMachine, need, "add swap, or set vm.overcommit_memory=1, so that the mapping may be made")
+		a.as("needs")
 	} else {
 		a.add(costMachine, need, "let Windows manage the page file (System, Advanced, Performance, Virtual memory), on a disk with space for it, and restart")
+		a.as("needs")
 		a.add(costMachine+1, 0, "look how much space the disk of the page file has: it cannot grow on a full disk")
 	}
 	a.undo("mmap", "off", false, a.weights(), "which reads whole files into memory")
@@ -278,7 +331,7 @@ func (a *adviser) unified() {
 func (a *adviser) shared() {
 	a.add(costFree, 0, "close programs that use the card: the driver spills into RAM instead of failing")
 	a.add(costUndo, 0, `set "CUDA - Sysmem Fallback Policy" to "Prefer No Sysmem Fallback" in the NVIDIA Control Panel, so that it fails at once instead`)
-	a.setting(costSetting, "reserve-vram", "1", 1<<30, "which leaves that many GB to other programs")
+	a.setting(costSetting, "reserve-vram", "1", 0, "which leaves that many GB to other programs")
 	a.smaller()
 	a.less()
 }

@@ -69,50 +69,81 @@ func TestAdvice(t *testing.T) {
 	}
 	holder := []memtrix.Holder{{PID: 581, Name: "jupyter", Bytes: 3 * gib}}
 	check("VRAM in compute", memtrix.Outcome{Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseSample, Requested: bytes(gib), Holders: holder}, Evidence{Log: logOf(bannerOff)},
-		"jupyter (process 581) holds 3.00 GiB of the card: end it, if it is not needed: about 3072 MiB",
+		"jupyter (process 581) holds 3.00 GiB of the card: end it, if it is not needed: frees about 3072 MiB",
 		"leave out --disable-dynamic-vram, so that weights make room for what is computed",
-		"vram-mode=no, weights stay in RAM and are copied while computing (--novram): about 4897 MiB",
-		"the same model in FP8 or as GGUF (Q8): about 2448 MiB",
-		"a batch of 2 instead of 4: about 512 MiB",
-		"1536x768 instead of 2048x1024: about 448 MiB")
+		"vram-mode=no, weights stay in RAM and are copied while computing (--novram): saves about 4897 MiB",
+		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB",
+		"a batch of 2 instead of 4: saves about 512 MiB",
+		"1536x768 instead of 2048x1024: saves about 448 MiB")
 	check("VRAM in compute, dynamic", memtrix.Outcome{Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseSample, Requested: bytes(gib)}, Evidence{Log: logOf(bannerOn)},
-		"a batch of 2 instead of 4: about 512 MiB",
-		"1536x768 instead of 2048x1024: about 448 MiB")
+		"a batch of 2 instead of 4: saves about 512 MiB",
+		"1536x768 instead of 2048x1024: saves about 448 MiB")
 	check("VRAM in load", memtrix.Outcome{Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseLoad, Requested: bytes(gib)},
 		Evidence{Log: logOf(strings.Replace(bannerOff, "NORMAL", "HIGH", 1))},
-		"start without --highvram, which keeps whole models in VRAM: about 4897 MiB",
-		"the same model in FP8 or as GGUF (Q8): about 2448 MiB")
+		"start without --highvram, which keeps whole models in VRAM: saves about 4897 MiB",
+		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB")
 	check("VRAM in the VAE", memtrix.Outcome{Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseVAE, Requested: bytes(8 * gib)}, Evidence{Log: logOf(bannerOn)},
-		"use the node VAE Decode (Tiled), or VAE Encode (Tiled) with tiles of 512: about 7168 MiB",
+		"use the node VAE Decode (Tiled), or VAE Encode (Tiled) with tiles of 512: saves about 7168 MiB",
 		"cpu-vae=on, the VAE computes in RAM, slowly (--cpu-vae)",
-		"a batch of 2 instead of 4: about 4096 MiB",
-		"1536x768 instead of 2048x1024: about 3584 MiB")
+		"a batch of 2 instead of 4: saves about 4096 MiB",
+		"1536x768 instead of 2048x1024: saves about 3584 MiB")
 	check("fragments", memtrix.Outcome{Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseSample, Requested: bytes(gib), Unallocated: bytes(2 * gib)}, Evidence{Log: logOf(bannerOn)},
-		"leave out --disable-cuda-malloc, so that the driver's allocator puts memory together that lies in fragments: about 2048 MiB",
-		"a batch of 2 instead of 4: about 512 MiB",
-		"1536x768 instead of 2048x1024: about 448 MiB")
+		"leave out --disable-cuda-malloc, so that the driver's allocator puts memory together that lies in fragments: saves about 2048 MiB",
+		"a batch of 2 instead of 4: saves about 512 MiB",
+		"1536x768 instead of 2048x1024: saves about 448 MiB")
 	check("RAM in load", memtrix.Outcome{Memory: memtrix.MemoryRAM, Phase: memtrix.PhaseLoad, How: memtrix.HowThrash},
 		Evidence{Log: logOf(bannerOff + "Dynamic vram disabled with argument. x\n"), Settings: memtrix.Settings{"mmap": "off"}, Cgroup: &Cgroup{Max: 5 * gib}},
 		"close other programs that take RAM",
-		"start without --disable-mmap, which reads whole files into RAM: about 4897 MiB",
-		"start without --disable-dynamic-vram, which keeps a copy of the weights in RAM: about 4897 MiB",
+		"start without --disable-mmap, which reads whole files into RAM: saves about 4897 MiB",
+		"start without --disable-dynamic-vram, which keeps a copy of the weights in RAM: saves about 4897 MiB",
 		"raise the memory limit of 5.00 GiB of the container or group",
 		"more swap does not help: the work already waits for the disk; it needs RAM, or a smaller model",
-		"the same model in FP8 or as GGUF (Q8): about 2448 MiB")
+		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB")
 	check("pinned", memtrix.Outcome{Memory: memtrix.MemoryPinned, Phase: memtrix.PhaseSample}, Evidence{Log: logOf(bannerOff)},
 		"close programs that take RAM: what is pinned cannot be paged out",
-		"pinned-memory=off, weights stay in ordinary RAM and are copied more slowly; VRAM is not what is missing (--disable-pinned-memory): about 14400 MiB",
-		"the same model in FP8 or as GGUF (Q8): about 2448 MiB")
+		"pinned-memory=off, weights stay in ordinary RAM and are copied more slowly; VRAM is not what is missing (--disable-pinned-memory): saves about 14400 MiB",
+		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB")
 	check("page file", memtrix.Outcome{Memory: memtrix.MemoryCommit, Phase: memtrix.PhaseLoad, Requested: bytes(4 * gib)}, Evidence{Log: logOf(bannerOn), Platform: "windows"},
 		"close programs that ask for much memory, browsers first: also what they do not use counts against the limit",
-		"let Windows manage the page file (System, Advanced, Performance, Virtual memory), on a disk with space for it, and restart: about 4096 MiB",
+		"let Windows manage the page file (System, Advanced, Performance, Virtual memory), on a disk with space for it, and restart: needs about 4096 MiB",
 		"look how much space the disk of the page file has: it cannot grow on a full disk",
-		"the same model in FP8 or as GGUF (Q8): about 11350 MiB")
+		"the same model in FP8 or as GGUF (Q8): saves about 11350 MiB")
 	check("not in force", memtrix.Outcome{Memory: memtrix.MemoryGPUAddressSpace}, Evidence{NotInForce: []string{"dynamic-vram=off is not in force: x"}},
 		"restart the server: addresses that are not given back come back then",
 		"a setting is not in force, take it out or make it work: dynamic-vram=off is not in force: x",
 		"dynamic-vram=off, models are then loaded without reserving addresses (--disable-dynamic-vram)",
 		"update comfy-aimdo: releases before 0.2.6 lose addresses with each prompt")
+}
+
+// Ensure that what brings less than was missing comes last and says so, and that
+// nothing is said to be too little where that is not known.
+func TestAdviceOfTooLittle(t *testing.T) {
+	advised := func(free *int64) string {
+		requested, e := gib, Evidence{Log: logOf(bannerOff), Flags: flags029, Graph: graphOf(t, latent)}
+		var all []string
+		for _, a := range Advise(memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM, Phase: memtrix.PhaseSample, Requested: &requested, Free: free,
+			Holders: []memtrix.Holder{{PID: 7, Name: "Xorg", Bytes: 20 << 20}}}, e) {
+			all = append(all, a.String())
+		}
+		return strings.Join(all, "\n")
+	}
+	free, plenty := int64(24<<20), 2*gib
+	const short = " of the 1000 MiB that were missing, not enough by itself"
+	want := strings.Join([]string{
+		"leave out --disable-dynamic-vram, so that weights make room for what is computed",
+		"vram-mode=no, weights stay in RAM and are copied while computing (--novram): saves about 4897 MiB",
+		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB",
+		"Xorg (process 7) holds 20.0 MiB of the card: end it, if it is not needed: frees about 20 MiB" + short,
+		"a batch of 2 instead of 4: saves about 512 MiB" + short,
+		"1536x768 instead of 2048x1024: saves about 448 MiB" + short}, "\n")
+	if got := advised(&free); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, free := range []*int64{nil, &plenty} {
+		if got := advised(free); strings.Contains(got, "missing") || !strings.HasPrefix(got, "Xorg") {
+			t.Errorf("what was missing is not known, got\n%s", got)
+		}
+	}
 }
 
 // Ensure that a server which ended without a word is looked for where its system
@@ -154,8 +185,8 @@ func TestAdviceOfLaterPrompts(t *testing.T) {
 			t.Errorf("%s: %q is %v, want %v:\n%s", memory, says, !want, want, text)
 		}
 	}
-	has(memtrix.MemoryVRAM, "prompt 1 went well and prompt 2 did not: so much had stayed from those before (--disable-smart-memory): about 4096 MiB", true)
-	has(memtrix.MemoryRAM, "so much had stayed from those before (--cache-none): about 2048 MiB", true)
+	has(memtrix.MemoryVRAM, "prompt 1 went well and prompt 2 did not: so much had stayed from those before (--disable-smart-memory): saves about 4096 MiB", true)
+	has(memtrix.MemoryRAM, "so much had stayed from those before (--cache-none): saves about 2048 MiB", true)
 	for _, word := range []string{"instead of 2048x1024", "batch", "resolution", "frames"} {
 		has(memtrix.MemoryCommit, word, false)
 		has(memtrix.MemoryPinned, word, false)

@@ -87,8 +87,8 @@ func whyStep(w io.Writer, i int, s why.Step) {
 	if len(s.Flags) > 0 {
 		text = strings.Join(s.Flags, " ") + ": " + text
 	}
-	if s.Bytes > 0 {
-		text += fmt.Sprintf(" (about %.0f MiB)", float64(s.Bytes)/(1<<20))
+	if s.Amount != "" {
+		text += " (" + s.Amount + ")"
 	}
 	whyRow(w, name, text)
 	switch p := s.Where; {

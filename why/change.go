@@ -16,6 +16,8 @@ type Step struct {
 	Text string `json:"text"`
 	// Bytes are what it should bring, 0 where that is not known.
 	Bytes int64 `json:"bytes,omitempty"`
+	// Amount says so in words, and that it is not enough where it is not.
+	Amount string `json:"amount,omitempty"`
 	// Flags are launch flags to add, Without those to leave out.
 	Flags   []string `json:"flags,omitempty"`
 	Without []string `json:"without,omitempty"`
@@ -48,7 +50,7 @@ func steps(r *Run, in *installs.Install, scripts []installs.Script) []Step {
 			}
 			a.Text = "if it is started with " + strings.Join(a.Without, " ") + ": " + a.Text
 		}
-		s := Step{Text: a.Text, Bytes: a.Bytes, Flags: a.Flags, Without: a.Without}
+		s := Step{Text: a.Text, Bytes: a.Bytes, Amount: a.Amount(), Flags: a.Flags, Without: a.Without}
 		if len(a.Flags) > 0 {
 			s.Text = setting.ReplaceAllString(a.Text, "") // the flag says it
 		}
