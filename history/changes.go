@@ -13,16 +13,28 @@ import (
 //
 // Outcomes are followed trial by trial, values place by place: the repeats of one night
 // resemble each other more than nights do, and count as one point, their median. By
-// version neighbours are compared as well (regress.Compare), since six releases of four
-// repeats are too few points for a series and enough for five comparisons; each of
-// those is one test, not corrected for how many there are.
+// version neighbours are compared as well (regress.Compare), their outcomes and their
+// values, since six releases of four repeats are too few points for a series and enough
+// for five comparisons; each of those is one test, not corrected for how many there are.
 func Changes(l Line, meters []string) []Change {
 	all := outcomes(l)
+	if l.Axis == ByVersion {
+		for _, s := range l.steps() {
+			told := slices.ContainsFunc(all, func(c Change) bool { return c.Place == s.Place })
+			if s.told() && !told {
+				all = append(all, l.outcomeStep(s))
+			}
+		}
+		slices.SortStableFunc(all, func(a, b Change) int { return a.Place - b.Place })
+	}
 	for _, m := range meters {
 		all = append(all, values(l, m)...)
 	}
 	return filePages(l, all)
 }
+
+// asExpected is said of new failures that the spec expects.
+const asExpected = ", as expected by the spec"
 
 // filesOnly is said of resident memory that changed while the server's own did not.
 const filesOnly = "; only pages of mapped files, which come and go with the page cache"
@@ -69,7 +81,12 @@ func outcomes(l Line) []Change {
 		change.Kind, change.How, change.Before, change.After = c.Kind, HowOutcomes, c.Before, c.After
 		change.Confidence, change.Reason = c.Confidence, c.Reason
 		// What the spec expects needs nobody to act.
-		change.Worse = c.Kind != regress.FixedOOM && c.After > c.Before && !first.Trial.AsExpected()
+		worse := c.Kind != regress.FixedOOM && c.After > c.Before
+		change.Expected = worse && first.Trial.AsExpected()
+		change.Worse = worse && !change.Expected
+		if change.Expected {
+			change.Reason += asExpected
+		}
 		all = append(all, change)
 	}
 	return all

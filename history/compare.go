@@ -49,6 +49,9 @@ type OutcomePair struct {
 	// Kind is new-oom, fixed-oom, new-failure or "" where nothing is told.
 	Kind  regress.Kind
 	Worse bool
+	// Expected is set for a new failure that the spec expects (expect:): it is told, and is
+	// not worse.
+	Expected bool
 	// Fixed is set when B passes and A did not, whatever the failure.
 	Fixed bool
 	// P and More are those of Fisher's exact test (regress.Comparison).
@@ -84,18 +87,22 @@ var ErrUnlike = errors.New("cannot be compared")
 // probe; a cell that the other side has only with or without the probe, or on a server
 // that ran before, is paired with that, and it is said; two sides of one cell each
 // are paired whatever they are. Simulated and measured trials are refused, and so is
-// what has no cell in common. Of trials that others shared, or that were not measured,
-// none takes part.
+// what has no cell in common, and what is compared with itself. Of trials that others
+// shared, that were not measured, or at which memtrix only looked on, none takes part.
 func CompareSides(a, b Side, named []string) (Comparison, error) {
 	c := Comparison{A: a.Name, B: b.Name}
-	c.leaveOut(&a)
-	c.leaveOut(&b)
-	if len(a.Trials) == 0 || len(b.Trials) == 0 {
-		for _, s := range []Side{a, b} {
-			if len(s.Trials) == 0 {
-				return c, fmt.Errorf("%s has no trial that says anything: %w", s.Name, ErrUnlike)
-			}
+	looked := [2]int{c.leaveOut(&a), c.leaveOut(&b)}
+	for i, s := range []Side{a, b} {
+		switch {
+		case len(s.Trials) > 0:
+		case looked[i] > 0:
+			return c, fmt.Errorf("%s was only looked on at (memtrix watch): its user's own prompts ran, so it is compared with nothing: %w", s.Name, ErrUnlike)
+		default:
+			return c, fmt.Errorf("%s has no trial that says anything: %w", s.Name, ErrUnlike)
 		}
+	}
+	if err := c.common(a, b); err != nil {
+		return c, err
 	}
 	if x, y := simulated(a.Trials), simulated(b.Trials); x != y {
 		return c, fmt.Errorf("%s is %s and %s is %s: what was simulated is no measurement: %w", a.Name, x, b.Name, y, ErrUnlike)
@@ -103,7 +110,7 @@ func CompareSides(a, b Side, named []string) (Comparison, error) {
 	both := append(slices.Clone(a.Trials), b.Trials...)
 	meters, unknown, known := Meters(both, named)
 	if len(unknown) > 0 {
-		return c, fmt.Errorf("no trial has the meter %s; there are %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
+		return c, UnknownMeters(unknown, known)
 	}
 	pairs, onlyA, onlyB := pair(a.Trials, b.Trials)
 	if len(pairs) == 0 {
@@ -126,14 +133,47 @@ func CompareSides(a, b Side, named []string) (Comparison, error) {
 	return c, nil
 }
 
-// leaveOut takes away trials that say nothing, and says how many.
-func (c *Comparison) leaveOut(s *Side) {
+// common refuses a side that is compared with itself, and says of how many trials both are.
+func (c *Comparison) common(a, b Side) error {
+	ids := map[int64]bool{}
+	for _, t := range a.Trials {
+		ids[t.Trial.ID] = true
+	}
+	both := 0
+	for _, t := range b.Trials {
+		if ids[t.Trial.ID] {
+			both++
+		}
+	}
+	what := trialsText(both)
+	switch {
+	case both == 0:
+	case both == len(a.Trials) && both == len(b.Trials):
+		return fmt.Errorf("%s and %s are the same %s: a thing compared with itself says nothing: %w", a.Name, b.Name, what, ErrUnlike)
+	default:
+		c.Warnings = append(c.Warnings, fmt.Sprintf("both sides have the same %s: in so far something is compared with itself", what))
+	}
+	return nil
+}
+
+func trialsText(n int) string {
+	if n == 1 {
+		return "trial"
+	}
+	return fmt.Sprintf("%d trials", n)
+}
+
+// leaveOut takes away trials that say nothing, and says how many. It gives how many of
+// them were of servers that memtrix only looked on at.
+func (c *Comparison) leaveOut(s *Side) (looked int) {
 	var kept []*memtrix.Brief
 	shared, other := 0, 0
 	for _, t := range s.Trials {
 		switch {
 		case Says(t):
 			kept = append(kept, t)
+		case t.Trial.Watched():
+			looked++
 		case t.Trial.Shared:
 			shared++
 		case t.Trial.Outcome.Kind != memtrix.NotApplicable:
@@ -146,7 +186,11 @@ func (c *Comparison) leaveOut(s *Side) {
 	if other > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since they were interrupted, could not be measured, or their settings were not in force", s.Name, other))
 	}
+	if looked > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since memtrix only looked on while their server's user ran prompts", s.Name, looked))
+	}
 	s.Trials = kept
+	return looked
 }
 
 func simulated(trials []*memtrix.Brief) string {
@@ -266,25 +310,44 @@ func compareOutcomes(a, b []*memtrix.Brief) OutcomePair {
 	}
 	c := regress.Compare(regress.Side{Trials: len(a), Failed: fa}, regress.Side{Trials: len(b), Failed: fb}, regress.Options{})
 	o.P, o.More = c.P, c.More
-	expected := !slices.ContainsFunc(b, func(t *memtrix.Brief) bool { return !t.Trial.AsExpected() })
 	switch ra, rb := float64(fa)/float64(len(a)), float64(fb)/float64(len(b)); {
 	case rb > ra && (fa == 0 || c.Verdict == regress.Differs):
-		o.Kind, o.Worse = regress.NewFailure, !expected
-		if now == memtrix.OOM {
-			o.Kind = regress.NewOOM
-		}
+		o.fails(b, now)
 	case ra > rb && (fb == 0 || c.Verdict == regress.Differs):
 		o.Fixed = true
 		if first == memtrix.OOM {
 			o.Kind = regress.FixedOOM
 		}
 	case fa == len(a) && fb == len(b) && first != now:
-		o.Kind, o.Worse = regress.NewFailure, !expected
-		if now == memtrix.OOM {
-			o.Kind = regress.NewOOM
-		}
+		// All failed, in another way: how sure that is.
+		as := regress.Compare(regress.Side{Trials: len(a), Failed: ended(a, now)}, regress.Side{Trials: len(b), Failed: ended(b, now)}, regress.Options{})
+		o.P, o.More = as.P, as.More
+		o.fails(b, now)
 	}
 	return o
+}
+
+// fails makes it one of trials that newly end in a way other than passing.
+func (o *OutcomePair) fails(b []*memtrix.Brief, as memtrix.OutcomeKind) {
+	o.Kind = regress.NewFailure
+	if as == memtrix.OOM {
+		o.Kind = regress.NewOOM
+	}
+	o.Expected = !slices.ContainsFunc(b, func(t *memtrix.Brief) bool { return !t.Trial.AsExpected() })
+	o.Worse = !o.Expected
+}
+
+// told reports whether a change of outcomes is not chance.
+func (o OutcomePair) told() bool { return o.Kind != "" && o.More == 0 && o.P < regress.Alpha }
+
+func ended(trials []*memtrix.Brief, as memtrix.OutcomeKind) int {
+	n := 0
+	for _, t := range trials {
+		if t.Trial.Outcome.Kind == as {
+			n++
+		}
+	}
+	return n
 }
 
 // outcomesText counts outcomes: "1 pass, 3 oom (vram)".
@@ -373,6 +436,9 @@ func (c Comparison) Changes() []Change {
 			ch := base
 			ch.Kind, ch.Worse, ch.Confidence = p.Outcome.Kind, p.Outcome.Worse, 1-p.Outcome.P
 			ch.Reason = p.Outcome.A + " before, " + p.Outcome.B + " now"
+			if ch.Expected = p.Outcome.Expected; ch.Expected {
+				ch.Reason += asExpected
+			}
 			all = append(all, ch)
 		}
 		for _, m := range p.Meters {

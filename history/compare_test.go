@@ -10,8 +10,9 @@ import (
 	"memtrix/regress"
 )
 
+// side is a session of its own for each first letter of a name.
 func side(name string, runs ...run) Side {
-	b := &book{nights: 1}
+	b := &book{nights: int64(name[0]), next: 1000 * int64(name[0])}
 	for _, r := range runs {
 		b.add(r)
 	}
@@ -122,9 +123,97 @@ func TestComparePairs(t *testing.T) {
 	if c := compare(t, Side{"m", first[:2]}, Side{"pr", second[2:]}); len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "order: abba") {
 		t.Errorf("one after the other: %q", c.Warnings)
 	}
-	_, err := CompareSides(side("m", a...), side("pr", b...), []string{"ram.tree.rs"})
-	if err == nil || !strings.Contains(err.Error(), "there are ram.tree.anon") {
+	_, err := CompareSides(side("m", a...), side("pr", b...), []string{"ram.tree.ano"})
+	if err == nil || !strings.Contains(err.Error(), "did you mean ram.tree.anon?") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A meter that one side has keeps its median; the other side's is none.
+func TestCompareOneSide(t *testing.T) {
+	c := compare(t, side("a", run{version: "1", mib: 100}, run{version: "1", mib: 140}), side("b", run{version: "2", outcome: memtrix.OOM}))
+	m := c.Cells[0].Meters[0]
+	if m.A.Median != 120<<20 || m.A.Confidence == 0 || m.B != (regress.Interval{}) || m.Reason != "only one side has it" {
+		t.Errorf("%+v", m)
+	}
+	if _, ok := m.Delta(); ok {
+		t.Error("a difference from nothing")
+	}
+}
+
+// A failure that the spec expects is told, and is not worse.
+func TestCompareExpected(t *testing.T) {
+	c := compare(t, side("a", run{version: "1", mib: 100}), side("b", run{version: "2", outcome: memtrix.OOM, expect: memtrix.OOM}))
+	if o := c.Cells[0].Outcome; o.Kind != regress.NewOOM || !o.Expected || o.Worse {
+		t.Errorf("%+v", o)
+	}
+	changes := c.Changes()
+	if len(changes) != 1 || changes[0].Worse || !changes[0].Expected || !strings.HasSuffix(changes[0].Reason, "as expected by the spec") {
+		t.Errorf("%+v", changes)
+	}
+}
+
+// All fail on both sides, in another way: the test is about the way.
+func TestCompareOtherFailure(t *testing.T) {
+	var a, b []run
+	for range 4 {
+		a, b = append(a, run{outcome: memtrix.Error}), append(b, run{outcome: memtrix.OOM})
+	}
+	if o := compare(t, side("a", a...), side("b", b...)).Cells[0].Outcome; o.Kind != regress.NewOOM || o.P > 0.03 || o.More != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// What is compared with itself is refused, what is so in part is said; what was only
+// looked on at is compared with nothing.
+func TestCompareRefused(t *testing.T) {
+	refused := func(a, b Side, want string) {
+		t.Helper()
+		if _, err := CompareSides(a, b, nil); !errors.Is(err, ErrUnlike) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	a := side("a", run{version: "1", mib: 100}, run{version: "1", mib: 100})
+	refused(a, a, "a and a are the same 2 trials")
+	refused(Side{"x", a.Trials[:1]}, Side{"y", a.Trials[:1]}, "x and y are the same trial")
+	c := compare(t, a, Side{"y", a.Trials[:1]})
+	if !slices.ContainsFunc(c.Warnings, func(w string) bool { return strings.Contains(w, "both sides have the same trial") }) {
+		t.Errorf("%q", c.Warnings)
+	}
+	watch := func(name string, runs ...run) Side {
+		s := side(name, runs...)
+		for _, x := range s.Trials {
+			x.Trial.Cell.Workflow = memtrix.Watched(name)
+			x.Series = x.Trial.Cell.Series()
+		}
+		return s
+	}
+	refused(watch("w", run{mib: 1}), watch("v", run{mib: 2}), "w was only looked on at")
+	refused(a, watch("v", run{mib: 2}), "v was only looked on at")
+	both := Side{"b", append(side("b", run{version: "2", mib: 100}).Trials, watch("v", run{mib: 2}).Trials...)}
+	if c := compare(t, a, both); len(c.Cells) != 1 || !slices.ContainsFunc(c.Warnings, func(w string) bool { return strings.Contains(w, "only looked on") }) {
+		t.Errorf("%d cells, %q", len(c.Cells), c.Warnings)
+	}
+	if Says(both.Trials[1]) {
+		t.Error("a watch says something of its version")
+	}
+}
+
+// Of names that no trial has, those that they resemble are told, and not all there are.
+func TestUnknownMeters(t *testing.T) {
+	known := []string{"freed.vram.device.used", "prompt.1.seconds", "ram.pinned", "ram.tree.anon", "ram.tree.rss", "rested.ram.tree.rss", "vram.device.used"}
+	for word, want := range map[string]string{
+		"ram.tree.rs": "no trial has the meter ram.tree.rs (did you mean ram.tree.rss or rested.ram.tree.rss?); --meter all shows all 7 that there are",
+		"pinned":      "no trial has the meter pinned (did you mean ram.pinned?); --meter all shows all 7 that there are",
+		"RAM_tree_as": "no trial has the meter RAM_tree_as (did you mean ram.tree.rss or ram.tree.anon?); --meter all shows all 7 that there are",
+		"bogus":       "no trial has the meter bogus; --meter all shows all 7 that there are",
+	} {
+		if got := UnknownMeters([]string{word}, known).Error(); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", word, got, want)
+		}
+	}
+	if got := UnknownMeters([]string{"x"}, nil).Error(); !strings.Contains(got, "no trial has any meter") {
+		t.Error(got)
 	}
 }
 

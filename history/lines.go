@@ -82,13 +82,14 @@ func hasValue(t *memtrix.Brief) bool {
 }
 
 // Says reports whether a trial says something about its version: it was measured, with
-// the settings that were asked for, and alone.
+// the settings that were asked for, and alone. What a server's user ran while memtrix looked
+// on is the user's choice and no version's.
 func Says(t *memtrix.Brief) bool {
 	switch t.Trial.Outcome.Kind {
 	case memtrix.Interrupted, memtrix.HarnessFailure, memtrix.NotApplicable, memtrix.NotInForce:
 		return false
 	}
-	return !t.Trial.Shared
+	return !t.Trial.Shared && !t.Trial.Watched()
 }
 
 // Card names the cards of an environment, "" where there is none.

@@ -1,9 +1,13 @@
 package history
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agnivade/levenshtein"
 
 	"memtrix"
 	"memtrix/regress"
@@ -77,6 +81,50 @@ func Meters(trials []*memtrix.Brief, named []string) (meters, unknown, known []s
 		}
 	}
 	return meters, unknown, known
+}
+
+// UnknownMeters is an error about names that no trial has: which of the known ones they
+// resemble, and how to see all.
+func UnknownMeters(unknown, known []string) error {
+	var words []string
+	for _, m := range unknown {
+		if near := nearMeters(m, known); len(near) > 0 {
+			m += " (did you mean " + strings.Join(near, " or ") + "?)"
+		}
+		words = append(words, m)
+	}
+	how := "no trial has any meter"
+	if len(known) > 0 {
+		how = fmt.Sprintf("--meter all shows all %d that there are", len(known))
+	}
+	return fmt.Errorf("no trial has the meter %s; %s", strings.Join(words, ", "), how)
+}
+
+// nearMeters are up to three meters of which a word is a part, or from which it differs by
+// few letters, the usual ones first.
+func nearMeters(word string, known []string) []string {
+	const shown = 3
+	word = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(word)), "_", ".")
+	score := func(m string) int {
+		if word != "" && strings.Contains(m, word) {
+			return 0
+		}
+		return levenshtein.ComputeDistance(word, m)
+	}
+	near := slices.DeleteFunc(slices.Clone(known), func(m string) bool { return score(m) > max(1, len(word)/3) })
+	slices.SortStableFunc(near, func(a, b string) int {
+		if c := cmp.Compare(score(a), score(b)); c != 0 {
+			return c
+		}
+		usual := func(m string) int {
+			if i := slices.Index(DefaultMeters, m); i >= 0 {
+				return i
+			}
+			return len(DefaultMeters)
+		}
+		return cmp.Compare(usual(a), usual(b))
+	})
+	return near[:min(len(near), shown)]
 }
 
 // isValue tells meters of memtrix.Value from others. What torch held in an

@@ -90,9 +90,11 @@ type Change struct {
 	Unit  memtrix.Unit `json:"unit,omitempty"`
 	Kind  regress.Kind `json:"kind"`
 	// Worse is set for what a person should look at: more memory, more time, new failures.
-	Worse  bool    `json:"worse"`
-	Before float64 `json:"before"` // levels in the unit; of outcomes, shares
-	After  float64 `json:"after"`
+	Worse bool `json:"worse"`
+	// Expected is set for new failures that the spec expects (expect:), which are not worse.
+	Expected bool    `json:"expected,omitempty"`
+	Before   float64 `json:"before"` // levels in the unit; of outcomes, shares
+	After    float64 `json:"after"`
 	// Confidence that it is no chance; see regress.Change, and P of regress.Comparison
 	// where two places were compared (How is compared).
 	Confidence float64 `json:"confidence"`

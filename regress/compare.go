@@ -43,6 +43,8 @@ type Interval struct {
 
 // Comparison is what two sides come to.
 type Comparison struct {
+	// A and B are of the sides' values. The interval of a side without any is zero, its
+	// confidence too: what such a side is must be shown as absent.
 	A, B    Interval
 	Verdict Verdict
 	// P is the probability of such a difference by chance (Mann and Whitney), or of
@@ -59,9 +61,19 @@ type Comparison struct {
 	Reason   string
 }
 
+const (
+	// Alpha is the probability by chance below which two sides differ.
+	Alpha = 0.05
+	// FewestRepeats a side can give it at all: the U test's least p of four against four is
+	// 2/70, of three against three 2/20.
+	FewestRepeats = 4
+	// FewestPoints of a series are what Levels can tell a change of.
+	FewestPoints = fewestBefore + fewestNew
+)
+
 // Levels and limits of a comparison.
 const (
-	alpha       = 0.05
+	alpha       = Alpha
 	power       = 0.8
 	mostRepeats = 1000
 )
@@ -83,6 +95,8 @@ func Compare(a, b Side, o Options) Comparison {
 		}
 	}
 	failures := fmt.Sprintf("%d of %d failed, %d of %d before", b.Failed, b.Trials, a.Failed, a.Trials)
+	sa, sb := sample(a), sample(b)
+	c.A, c.B = c.interval(a.Name, sa), c.interval(b.Name, sb)
 	if len(a.Values) == 0 || len(b.Values) == 0 {
 		if c.Verdict != Differs {
 			c.Verdict = Unclear
@@ -91,9 +105,6 @@ func Compare(a, b Side, o Options) Comparison {
 		c.Reason = failures
 		return c
 	}
-	sa := benchmath.NewSample(slices.Clone(a.Values), &benchmath.DefaultThresholds)
-	sb := benchmath.NewSample(slices.Clone(b.Values), &benchmath.DefaultThresholds)
-	c.A, c.B = c.interval(a.Name, sa), c.interval(b.Name, sb)
 	if c.Verdict == Differs {
 		c.Reason = failures
 		return c
@@ -137,7 +148,14 @@ func (c *Comparison) judge(a, b []float64, o Options) {
 	}
 }
 
+func sample(s Side) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(s.Values), &benchmath.DefaultThresholds)
+}
+
 func (c *Comparison) interval(name string, s *benchmath.Sample) Interval {
+	if len(s.Values) == 0 {
+		return Interval{}
+	}
 	sum := benchmath.AssumeNothing.Summary(s, 0.95)
 	for _, w := range sum.Warnings {
 		c.warn("%s: %s", name, w.Error())
@@ -155,7 +173,7 @@ func (c *Comparison) warn(format string, args ...any) {
 // repeats is how many a side tell a difference at all (4, the least for which the U test
 // can give 5 %) and with the power that is asked for.
 func repeats(size, sd float64) int {
-	const least = 4
+	const least = FewestRepeats
 	switch {
 	case size == 0:
 		return mostRepeats + 1

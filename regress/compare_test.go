@@ -30,6 +30,16 @@ func TestCompare(t *testing.T) {
 	check("one each", Side{Trials: 1}, Side{Trials: 1, Failed: 1}, Unclear, true, "1 of 1 failed")
 	check("nothing", Side{}, Side{}, Unclear, true, "")
 
+	// A side that failed has no values; those of the other stay what they are.
+	for _, c := range []Comparison{Compare(old, oom, o), Compare(Side{Values: []float64{1, 3}}, Side{}, o)} {
+		if c.A.Median == 0 || c.A.Confidence == 0 || c.B != (Interval{}) {
+			t.Errorf("one side: %+v against %+v", c.A, c.B)
+		}
+	}
+	if c := Compare(oom, old, o); c.B.Median != 7005 || c.A != (Interval{}) {
+		t.Errorf("one side: %+v against %+v", c.A, c.B)
+	}
+
 	a := values(1, 2)
 	a.Conditions = map[string]string{"card": "H200", "driver": "570"}
 	b := values(1, 2)

@@ -7,8 +7,11 @@ import (
 	"memtrix"
 )
 
-// Of how many trials in a row something must be true before one that differs is news.
-const steady = 5
+// Steady is of how many trials in a row something must be true before one that differs is
+// news.
+const Steady = 5
+
+const steady = Steady
 
 // Outcomes are the changes in how the trials of a series end.
 //

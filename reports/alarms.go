@@ -39,7 +39,7 @@ func ReviewText(w io.Writer, r Review, o TableOptions) error {
 		writeParagraph(&b, "belongs to an alarm that is there: "+OneLine(c.Where())+": "+OneLine(c.What()), "  ", o.Width)
 	}
 	for _, c := range r.Better {
-		writeParagraph(&b, "better: "+OneLine(c.Where())+": "+OneLine(c.What()), "  ", o.Width)
+		writeParagraph(&b, changeWord(c)+": "+OneLine(c.Where())+": "+OneLine(c.What()), "  ", o.Width)
 	}
 	if r.StillOpen > 0 {
 		fmt.Fprintf(&b, "%s from before: memtrix alarms\n", plural(r.StillOpen, "open alarm", "open alarms"))
@@ -136,7 +136,7 @@ func ReviewMarkdown(w io.Writer, r Review) error {
 		fmt.Fprintf(&b, "- fixed: alarm %d: %s\n", a.ID, escapeMarkdown(a.Title))
 	}
 	for _, c := range r.Better {
-		fmt.Fprintf(&b, "- better: %s: %s\n", escapeMarkdown(c.Where()), escapeMarkdown(c.What()))
+		fmt.Fprintf(&b, "- %s: %s: %s\n", changeWord(c), escapeMarkdown(c.Where()), escapeMarkdown(c.What()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

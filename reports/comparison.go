@@ -90,7 +90,11 @@ func comparisonHead(c history.Comparison) []string {
 			if word == "" {
 				word = "fixed"
 			}
-			all = append(all, fmt.Sprintf("%s: %s: %s -> %s%s", word, OneLine(pairTitle(p)), o.A, o.B, sureText(o)))
+			text := fmt.Sprintf("%s: %s: %s -> %s%s", word, OneLine(pairTitle(p)), o.A, o.B, sureText(o))
+			if o.Expected {
+				text += ", as expected by the spec: not counted as worse"
+			}
+			all = append(all, text)
 		}
 	}
 	for _, w := range c.Warnings {
@@ -170,9 +174,11 @@ func sideText(i regress.Interval, values []float64, unit memtrix.Unit) string {
 	case n == 1 || slices.Min(values) == slices.Max(values):
 		return levelText(i.Median, unit)
 	case math.IsInf(i.Low, 0) || math.IsInf(i.High, 0) || i.Confidence < 0.95:
-		return levelText(i.Median, unit) + " (" + bare(slices.Min(values), unit) + ".." + bare(slices.Max(values), unit) + ")"
+		low, high := ends(i.Median, slices.Min(values), slices.Max(values), unit)
+		return levelText(i.Median, unit) + " (" + low + ".." + high + ")"
 	}
-	return levelText(i.Median, unit) + " [" + bare(i.Low, unit) + ", " + bare(i.High, unit) + "]"
+	low, high := ends(i.Median, i.Low, i.High, unit)
+	return levelText(i.Median, unit) + " [" + low + ", " + high + "]"
 }
 
 // levelText writes a number in its unit for people.
@@ -196,12 +202,16 @@ func levelText(v float64, unit memtrix.Unit) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-func bare(v float64, unit memtrix.Unit) string {
-	text, _, _ := strings.Cut(levelText(v, unit), " ")
-	if unit == memtrix.UnitBytes && math.Abs(v) < gib {
-		return text // MiB beside MiB
+// ends writes the ends of a range behind its middle: without their unit where all three
+// have the same one, else each with its own (MiB beside GiB).
+func ends(middle, low, high float64, unit memtrix.Unit) (string, string) {
+	_, of, _ := strings.Cut(levelText(middle, unit), " ")
+	lowNumber, lowUnit, _ := strings.Cut(levelText(low, unit), " ")
+	highNumber, highUnit, _ := strings.Cut(levelText(high, unit), " ")
+	if lowUnit == of && highUnit == of {
+		return lowNumber, highNumber
 	}
-	return text
+	return levelText(low, unit), levelText(high, unit)
 }
 
 func deltaText(m history.MeterPair) string {

@@ -166,6 +166,9 @@ func outcomeArrow(p history.CellPair) string {
 		return escapeMarkdown(p.Outcome.B)
 	}
 	text := escapeMarkdown(p.Outcome.A) + " → " + escapeMarkdown(p.Outcome.B)
+	if p.Outcome.Expected {
+		return text + ", as expected by the spec"
+	}
 	if p.Outcome.Worse {
 		return "**" + text + "**"
 	}

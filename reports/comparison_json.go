@@ -36,8 +36,10 @@ type outcomesJSON struct {
 	B     string       `json:"b"`
 	Kind  regress.Kind `json:"kind,omitempty"`
 	Worse bool         `json:"worse"`
-	P     *float64     `json:"p,omitempty"`
-	More  int          `json:"more_repeats,omitempty"`
+	// Expected is set for a new failure that the spec expects: it is not worse.
+	Expected bool     `json:"expected,omitempty"`
+	P        *float64 `json:"p,omitempty"`
+	More     int      `json:"more_repeats,omitempty"`
 }
 
 type meterPairJSON struct {
@@ -74,7 +76,7 @@ func ComparisonJSON(w io.Writer, c history.Comparison) error {
 		doc.Simulated = doc.Simulated || p.B[0].Trial.Simulated
 		row := pairJSON{
 			Workflow: p.Workflow, Settings: p.Settings, Hardware: p.Hardware, Card: p.Card, TrialsA: ids(p.A), TrialsB: ids(p.B),
-			Outcomes: outcomesJSON{A: p.Outcome.A, B: p.Outcome.B, Kind: p.Outcome.Kind, Worse: p.Outcome.Worse, More: p.Outcome.More},
+			Outcomes: outcomesJSON{A: p.Outcome.A, B: p.Outcome.B, Kind: p.Outcome.Kind, Worse: p.Outcome.Worse, Expected: p.Outcome.Expected, More: p.Outcome.More},
 			Unlike:   p.Unlike, Meters: []meterPairJSON{}, Causes: p.Causes,
 		}
 		if p.Outcome.P > 0 {

@@ -19,6 +19,14 @@ type LineHistory struct {
 	history.Line
 	Meters  []string
 	Changes []history.Change
+	// Untold are steps of its outcomes, and TooFew why values tell nothing: too few trials.
+	Untold []history.Step
+	TooFew string
+}
+
+// NewLineHistory adds to a line and its changes what could not be told.
+func NewLineHistory(l history.Line, meters []string, changes []history.Change) LineHistory {
+	return LineHistory{l, meters, changes, history.Untold(l, changes), history.TooFew(l)}
 }
 
 // shownPlaces is how many of the newest places a table shows.
@@ -234,8 +242,18 @@ func placeOutcome(p history.Place) string {
 }
 
 func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
+	for _, s := range l.Untold {
+		writeParagraph(b, untoldText(l.Line, s), "  ", width)
+	}
 	if len(l.Changes) == 0 {
-		b.WriteString("no change\n")
+		switch {
+		case l.TooFew != "":
+			writeParagraph(b, "too few repeats to tell changes of the numbers: "+l.TooFew, "  ", width)
+		case len(l.Untold) == 0:
+			b.WriteString("no change\n")
+		default:
+			b.WriteString("no change of the numbers\n")
+		}
 		return
 	}
 	changes := slices.Clone(l.Changes)
@@ -261,6 +279,25 @@ func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
 	}
 }
 
+// untoldText says that trials ended in another way at a place, and that they are too few.
+func untoldText(l history.Line, s history.Step) string {
+	p := l.Places[s.Place]
+	text := fmt.Sprintf("at %s: %s before, %s now", OneLine(p.Name), s.A, s.B)
+	if l.Axis == history.ByDate {
+		text += fmt.Sprintf(": too few trials to tell (from night to night it takes %d of one kind before it", regress.Steady)
+	} else {
+		text += ": too few repeats to tell (p=" + pText(s.P)
+		if s.More > 0 {
+			text += fmt.Sprintf("; about %d more a side are needed", s.More)
+		}
+	}
+	text += ")"
+	if s.Expected {
+		text += ", as expected by the spec"
+	}
+	return text
+}
+
 // changePlace is "0.12.0", or the day with the version.
 func changePlace(c history.Change) string {
 	if c.Axis == history.ByDate {
@@ -278,21 +315,26 @@ func versionText(name, commit string) string {
 
 // changeLine is "* shift: peak ram.tree.rss ... (worse)".
 func changeLine(c history.Change) string {
-	word := "better"
-	switch {
-	case c.Worse:
-		word = "worse"
-	case c.FilesOnly():
-		word = "no news"
-	}
-	if c.Kind == regress.FixedOOM {
-		word = "fixed"
-	}
-	text := fmt.Sprintf("* %s (%s", OneLine(c.What()), word)
+	text := fmt.Sprintf("* %s (%s", OneLine(c.What()), changeWord(c))
 	if c.How == history.HowCompared {
 		text += ", compared"
 	}
 	return text + ")"
+}
+
+// changeWord says whom a change concerns: worse, better, fixed, expected.
+func changeWord(c history.Change) string {
+	switch {
+	case c.Kind == regress.FixedOOM:
+		return "fixed"
+	case c.Worse:
+		return "worse"
+	case c.Expected:
+		return "expected"
+	case c.FilesOnly():
+		return "no news"
+	}
+	return "better"
 }
 
 func causesText(causes []history.Cause, most int) string {
@@ -328,6 +370,15 @@ func HistoryJSON(w io.Writer, lines []LineHistory) error {
 		Place int `json:"place"`
 		history.Change
 	}
+	// untold are trials that ended in another way and are too few to tell.
+	type untold struct {
+		Place  int          `json:"place"`
+		Kind   regress.Kind `json:"kind,omitempty"`
+		Before string       `json:"before"`
+		After  string       `json:"after"`
+		P      float64      `json:"p"`
+		More   int          `json:"more_repeats,omitempty"`
+	}
 	type line struct {
 		Key       string           `json:"key"`
 		Series    string           `json:"series"`
@@ -343,10 +394,12 @@ func HistoryJSON(w io.Writer, lines []LineHistory) error {
 		Meters    []string         `json:"meters"`
 		Places    []place          `json:"places"`
 		Changes   []change         `json:"changes"`
+		Untold    []untold         `json:"untold,omitempty"`
+		TooFew    string           `json:"too_few,omitempty"`
 	}
 	all := []line{}
 	for _, l := range lines {
-		row := line{l.Key, l.Series, l.Axis, l.Version, l.Workflow, l.Settings, l.Hardware, l.Card, l.Probe, l.Control, l.Simulated, l.Meters, []place{}, []change{}}
+		row := line{l.Key, l.Series, l.Axis, l.Version, l.Workflow, l.Settings, l.Hardware, l.Card, l.Probe, l.Control, l.Simulated, l.Meters, []place{}, []change{}, nil, l.TooFew}
 		for _, p := range l.Places {
 			r := place{p.Session, p.Name, nil, p.Version, p.Commit, ids(p.Trials), map[memtrix.OutcomeKind]int{}, map[string]value{}}
 			if !p.Started.IsZero() {
@@ -364,6 +417,9 @@ func HistoryJSON(w io.Writer, lines []LineHistory) error {
 		}
 		for _, c := range l.Changes {
 			row.Changes = append(row.Changes, change{c.Place, c})
+		}
+		for _, s := range l.Untold {
+			row.Untold = append(row.Untold, untold{s.Place, s.Kind, s.A, s.B, s.P, s.More})
 		}
 		all = append(all, row)
 	}

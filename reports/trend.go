@@ -21,6 +21,8 @@ type Trend struct {
 	Meters    []TrendMeter `json:"meters"`
 	// Outcomes are the changes in how trials end.
 	Outcomes []TrendChange `json:"outcomes"`
+	// Untold says what ended in another way where the trials are too few to tell.
+	Untold []string `json:"untold,omitempty"`
 }
 
 // TrendPoint is one trial.
@@ -66,11 +68,12 @@ const (
 
 // NewTrends draws up lines of a history with what package history found along them:
 // changes[i] are those of lines[i]. Lines with a change for the worse come first, then
-// those with any. Meters that no trial of a line has are left out of it.
+// those with any. Meters that no trial of a line has are left out of it; one that never
+// passed has one meter without values, since how it ended is its history.
 func NewTrends(lines []history.Line, meters []string, changes [][]history.Change) []Trend {
 	trends := make([]Trend, 0, len(lines))
 	for i, l := range lines {
-		if t := newTrend(l, meters, changes[i]); len(t.Points) > 0 && len(t.Meters) > 0 {
+		if t := newTrend(l, meters, changes[i]); len(t.Points) > 0 {
 			trends = append(trends, t)
 		}
 	}
@@ -87,7 +90,7 @@ func (t Trend) weight() int {
 	switch {
 	case slices.ContainsFunc(all, func(c TrendChange) bool { return c.Worse }):
 		return 2
-	case len(all) > 0:
+	case len(all) > 0 || len(t.Untold) > 0:
 		return 1
 	}
 	return 0
@@ -116,6 +119,12 @@ func newTrend(l history.Line, meters []string, changes []history.Change) Trend {
 		if m, ok := newTrendMeter(trials, meter); ok {
 			t.Meters = append(t.Meters, m)
 		}
+	}
+	if len(t.Meters) == 0 {
+		t.Meters = []TrendMeter{{Meter: "outcome", Label: "outcomes", Values: make([]*float64, len(trials)), Changes: []TrendChange{}}}
+	}
+	for _, s := range history.Untold(l, changes) {
+		t.Untold = append(t.Untold, OneLine(untoldText(l, s)))
 	}
 	for _, c := range changes {
 		// What was before the first point that is drawn is not drawn either.
@@ -204,5 +213,5 @@ func newTrendMeter(trials []*memtrix.Brief, meter string) (TrendMeter, bool) {
 		}
 		m.Values = append(m.Values, &v)
 	}
-	return m, known > 1
+	return m, known > 0
 }

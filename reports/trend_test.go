@@ -62,6 +62,25 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// A cell of which all trials but one failed, or all, has a trend, too: its crosses.
+func TestTrendOfFailures(t *testing.T) {
+	one := trendOf(t, 5000, 0, 0, 0, 0)
+	if len(one.Points) != 5 || *one.Meters[0].Values[0] != 5000 || one.Meters[0].Values[1] != nil {
+		t.Errorf("one passed: %+v", one)
+	}
+	none := trendOf(t, 0, 0, 0, 0, 0)
+	if len(none.Points) != 5 || len(none.Meters) != 1 || len(none.Meters[0].Values) != 5 || none.Meters[0].Changes == nil {
+		t.Errorf("none passed: %+v", none)
+	}
+	if err := DrawTrend(&bytes.Buffer{}, none, none.Meters[0], SVG); err != nil {
+		t.Error(err)
+	}
+	few := trendOf(t, 5000, 5000, 5000, 5000, 0)
+	if len(few.Untold) != 1 || !strings.Contains(few.Untold[0], "too few repeats to tell") || few.weight() != 1 {
+		t.Errorf("untold: %q", few.Untold)
+	}
+}
+
 func TestTrendPicture(t *testing.T) {
 	trend := trendOf(t, 5000, 5002, 5000, 5004, 5002, 5000, 5002, 5000, 5702, 5700, 5702, 5704, 0, 0, 0, 0)
 	pictures := trend.Pictures()

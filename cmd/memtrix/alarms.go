@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"memtrix/history"
 	"memtrix/reports"
@@ -21,7 +23,7 @@ type alarmsCmd struct {
 func (alarmsCmd) Help() string {
 	return `An alarm is what changed for the worse, as memtrix run found it after a session: one alarm for all changes with one cause (the same step from one commit or package to the next, in whatever cells and meters). When the control cell moved, too, the alarm says that it is the machine. Each names what else changed at that point, likely causes first.
 
-An alarm is open, acknowledged, expected, or fixed. It becomes fixed by itself when all that it is about went back: five trials in a row that pass, or three nights within a quarter of the step of the old level. Changes with the cause of an alarm that is not fixed join it and open none.
+An alarm is open, acknowledged, expected, or fixed. It becomes fixed by itself when all that it is about went back: five trials in a row that pass, or three nights within a quarter of the step of the old level. Changes with the cause of an alarm that is not fixed join it and open none. One that is fixed stays so: what comes again opens a new one.
 
 Exit status of list: 0 none is open, 1 some are.`
 }
@@ -95,14 +97,14 @@ func (c alarmFlags) set(a *app, state history.State, from string) error {
 	if err != nil {
 		return cannot{err}
 	}
-	for _, id := range c.ID {
-		i := slices.IndexFunc(all, func(x history.Alarm) bool { return x.ID == id })
-		if i < 0 {
-			return usage{fmt.Errorf("there is no alarm %d in %s", id, db.Dir())}
-		}
-		version := from
-		if version == "" && state == history.Expected && len(all[i].Changes) > 0 {
-			version = all[i].Changes[0].To
+	named, err := c.named(all, state, db.Dir())
+	if err != nil {
+		return usage{err}
+	}
+	for _, alarm := range named {
+		id, version := alarm.ID, from
+		if version == "" && state == history.Expected && len(alarm.Changes) > 0 {
+			version = alarm.Changes[0].To
 		}
 		err := db.SetAlarm(a.ctx, id, state, version, c.Note)
 		if errors.Is(err, results.ErrNotFound) {
@@ -118,4 +120,36 @@ func (c alarmFlags) set(a *app, state history.State, from string) error {
 		fmt.Fprintln(a.stdout, text)
 	}
 	return nil
+}
+
+// named are the alarms of the given numbers, each once. When any of them is not there, or
+// cannot come into the state, the error says which, and nothing may be changed.
+func (c alarmFlags) named(all []history.Alarm, state history.State, dir string) ([]history.Alarm, error) {
+	var found []history.Alarm
+	var missing, fixed []string
+	for i, id := range c.ID {
+		if slices.Contains(c.ID[:i], id) {
+			continue
+		}
+		k := slices.IndexFunc(all, func(x history.Alarm) bool { return x.ID == id })
+		switch {
+		case k < 0:
+			missing = append(missing, strconv.FormatInt(id, 10))
+		case all[k].State == history.Fixed && state != history.Fixed:
+			fixed = append(fixed, strconv.FormatInt(id, 10))
+		default:
+			found = append(found, all[k])
+		}
+	}
+	unchanged := ""
+	if len(found) > 0 {
+		unchanged = "; nothing was changed"
+	}
+	switch {
+	case len(missing) > 0:
+		return nil, fmt.Errorf("there is no alarm %s in %s (memtrix alarms --all lists them)%s", strings.Join(missing, ", "), dir, unchanged)
+	case len(fixed) > 0:
+		return nil, fmt.Errorf("alarm %s is fixed: what it is about went back, or somebody closed it; should it come again, that opens a new alarm%s", strings.Join(fixed, ", "), unchanged)
+	}
+	return found, nil
 }

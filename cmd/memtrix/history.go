@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"memtrix/history"
 	"memtrix/reports"
@@ -12,7 +11,7 @@ import (
 type historyCmd struct {
 	Of      string   `arg:"" optional:"" name:"series" help:"A workflow's name, a part of it, or a series key; all by default."`
 	Results string   `help:"Results folder." default:"memtrix-results" type:"existingdir"`
-	Meter   []string `help:"Meters to follow instead of those that matter most." placeholder:"METER"`
+	Meter   []string `help:"Meters to follow instead of those that matter most; all for all there are." placeholder:"METER"`
 	By      string   `help:"date follows one version's name from session to session, version follows a cell from version to version; both by default, each where it says something." enum:"date,version,both" default:"both"`
 	JSON    bool     `name:"json" help:"One JSON document on standard output and nothing else there."`
 }
@@ -21,7 +20,7 @@ type historyCmd struct {
 func (historyCmd) Help() string {
 	return `Shows each series over its sessions and versions, with what changed and is not noise, and what else changed at that point (commit, custom nodes, packages, flags, driver ...), likely causes first.
 
-By date a point is a session, for versions whose name stays the same from night to night ("master"): the median of its repeats. A session without the series is a gap. By version a point is a version, releases in their own order, each with the trials of its newest session; neighbours with four repeats or more are compared as compare does. Trials that ran out of memory are outcomes and no gaps. Simulated and measured trials, and those of different cards, are never on one line.`
+By date a point is a session, for versions whose name stays the same from night to night ("master"): the median of its repeats. A session without the series is a gap. By version a point is a version, releases in their own order, each with the trials of its newest session; neighbours with four repeats or more are compared as compare does, their outcomes and their numbers. Where that is too little to tell anything, it says so. Trials that ran out of memory are outcomes and no gaps. Simulated and measured trials, and those of different cards, are never on one line.`
 }
 
 func (c *historyCmd) Run(a *app) error {
@@ -30,8 +29,11 @@ func (c *historyCmd) Run(a *app) error {
 		return err
 	}
 	defer db.Close()
-	wanted := c.Meter
-	if len(wanted) == 0 {
+	wanted, every := c.Meter, len(c.Meter) == 1 && c.Meter[0] == "all"
+	switch {
+	case every:
+		wanted = nil
+	case len(wanted) == 0:
 		wanted = history.DefaultMeters
 	}
 	trials, err := db.Briefs(a.ctx, results.Which{Meters: wanted})
@@ -47,16 +49,19 @@ func (c *historyCmd) Run(a *app) error {
 	}
 	axis := map[string]history.Axis{"date": history.ByDate, "version": history.ByVersion}[c.By]
 	var shown []reports.LineHistory
+	if every {
+		_, _, c.Meter = history.Meters(trials, nil)
+	}
 	if _, unknown, _ := history.Meters(trials, c.Meter); len(unknown) > 0 {
 		if trials, err = db.Briefs(a.ctx, results.Which{}); err != nil {
 			return cannot{err}
 		}
 		_, _, have := history.Meters(trials, nil)
-		return usage{fmt.Errorf("no trial has the meter %s; there are %s", strings.Join(unknown, ", "), strings.Join(have, ", "))}
+		return usage{history.UnknownMeters(unknown, have)}
 	}
 	for _, l := range history.Lines(trials, axis) {
 		meters, _, _ := history.Meters(l.Trials(), c.Meter)
-		shown = append(shown, reports.LineHistory{Line: l, Meters: meters, Changes: history.Marked(l, meters, known)})
+		shown = append(shown, reports.NewLineHistory(l, meters, history.Marked(l, meters, known)))
 	}
 	switch {
 	case c.JSON:

@@ -154,6 +154,7 @@ function startTrends() {
     const t = report.trends[+lines.value], m = t.meters[+meters.value];
     chart = new TrendChart($('trend'), t, m);
     const items = [...t.outcomes, ...m.changes].map((c) => changeItem(t, c));
+    for (const text of t.untold || []) items.push(make('li', {}, text));
     $('trend-changes').replaceChildren(...(items.length ? items : [make('li', {}, 'nothing here changed that is not noise')]));
   };
   const choose = () => {
