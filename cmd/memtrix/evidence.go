@@ -23,7 +23,7 @@ type evidenceCmd struct {
 	Trial   int64  `arg:"" help:"A trial's number, as memtrix report --format json has it."`
 	Output  string `short:"o" help:"A file that ends in .zip, or a folder; evidence-TRIAL.zip by default." placeholder:"FILE.zip|DIR" type:"path"`
 	Results string `help:"Results folder." default:"memtrix-results" type:"existingdir"`
-	Prompts bool   `name:"hide-prompts" help:"Take the texts of prompts out, too; their lengths stay."`
+	Prompts bool   `name:"hide-prompts" help:"Take the texts of prompts and the names of output files out, too; their lengths stay."`
 	Force   bool   `help:"Replace a file or a folder's files that are there."`
 }
 
@@ -31,7 +31,7 @@ type evidenceCmd struct {
 func (evidenceCmd) Help() string {
 	return `Makes of a trial a bundle for a bug report: paste.txt (a few lines for the issue), report.md in the layout of ComfyUI's bug form, the log, the workflow and the prompts as they were sent, the timeline, exact versions, how it ends on other versions and with other settings, and how to repeat it without memtrix and without a model.
 
-User names, home folders, host names, addresses, e-mails, tokens, keys and passwords are taken out; look through it all the same before you publish it. What it cannot know is a secret that stands in a sentence. Prompts stay unless --hide-prompts.
+User names, home folders, the trial's own folders, host names, addresses, e-mails, tokens, keys and passwords are taken out; look through it all the same before you publish it. What it cannot know is a secret that stands in a sentence. Prompts stay unless --hide-prompts.
 
 Exit status: 0 when it is written, also for a trial that passed; 2 for wrong usage or a trial that is not there; 3 when it cannot be read or written.`
 }
@@ -50,6 +50,9 @@ func (c *evidenceCmd) Run(a *app) error {
 		return cannot{err}
 	}
 	in := evidence.Input{Trial: t, HidePrompts: c.Prompts}
+	if in.Results, err = filepath.Abs(c.Results); err != nil {
+		return cannot{err}
+	}
 	if in.Others, err = db.OfWorkflow(a.ctx, t.Cell.Workflow.Hash); err != nil {
 		return cannot{err}
 	}

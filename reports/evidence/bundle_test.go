@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -290,5 +291,47 @@ func TestAgainst(t *testing.T) {
 	a.Passed = 0
 	if got := against(a, b); got != "" {
 		t.Errorf("a failure: got %q", got)
+	}
+}
+
+// TestVariables checks that the same cell has the same variables, in the spec and in the
+// steps, and that neither has what is secret or of one machine.
+func TestVariables(t *testing.T) {
+	in := light(failing(t))
+	trial := *in.Trial
+	trial.Environment = maps.Clone(trial.Environment)
+	maps.Copy(trial.Environment, memtrix.Environment{"env.LD_PRELOAD": "/usr/lib/libtcmalloc.so.4", "env.COMFY_API_KEY": "zq81hhd7s2k", "env.COMFY_HOME": "/home/alice/x", "env.TORCH_X": "a: 'b'", "env.NVIDIA_REQUIRE_CUDA": strings.Repeat("cuda>=9 ", 30)})
+	in.Trial = &trial
+	_, files := bundled(t, in)
+	spec, err := matrix.Parse("repeat.yaml", []byte(files["repeat.yaml"]))
+	must(t, err)
+	want := map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:512", "LD_PRELOAD": "/usr/lib/libtcmalloc.so.4", "TORCH_X": "a: 'b'"}
+	if !maps.Equal(spec.Env, want) {
+		t.Errorf("the spec has %v, want %v", spec.Env, want)
+	}
+	const start = `LD_PRELOAD=/usr/lib/libtcmalloc.so.4 PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:512 TORCH_X='a: '\''b'\''' python main.py`
+	for _, name := range []string{"paste.txt", "report.md"} {
+		if !strings.Contains(files[name], start) {
+			t.Errorf("%s does not start it with its variables:\n%s", name, files[name])
+		}
+	}
+	if says := "# it also ran with COMFY_API_KEY=<secret-1>, COMFY_HOME=/home/<user>/x, CUDA_VISIBLE_DEVICES=0, NVIDIA_REQUIRE_CUDA (see system.json): of that machine"; !strings.Contains(files["report.md"], says) {
+		t.Error("report.md does not say which variables cannot be repeated")
+	}
+}
+
+// TestWithoutPackages checks that a file that is not there is not named, and is said to
+// be missing.
+func TestWithoutPackages(t *testing.T) {
+	in := light(failing(t))
+	trial := *in.Trial
+	trial.Cell.Version.Packages = nil
+	in.Trial = &trial
+	_, files := bundled(t, in)
+	if _, there := files["packages.txt"]; there || strings.Contains(files["report.md"], "packages.txt") || strings.Contains(files["paste.txt"], "exact versions") {
+		t.Error("packages.txt is named, and is not there")
+	}
+	if !strings.Contains(files["report.md"], "- the Python packages") {
+		t.Error("not told under Not known")
 	}
 }

@@ -28,10 +28,12 @@ type Input struct {
 	Command []string
 	// Missing are reasons why some of that is not there, for people.
 	Missing []string
-	// HidePrompts takes the texts of prompts out.
+	// HidePrompts takes the texts of prompts and the names of output files out.
 	HidePrompts bool
 	// Users and Hosts are names of the person and the machine, to be taken out.
 	Users, Hosts []string
+	// Results is the results folder as it is now; its path is taken out, too.
+	Results string
 }
 
 // Case is what is known about a trial, with nothing in it that must not be shown.
@@ -133,7 +135,7 @@ func (c *Case) Best() *Row {
 // options says what the trial itself tells about words that look like others.
 func options(in Input) redact.Options {
 	t := in.Trial
-	o := redact.Options{Users: in.Users, Hosts: in.Hosts}
+	o := redact.Options{Users: in.Users, Hosts: in.Hosts, Folders: folders(in)}
 	for name, version := range t.Cell.Version.Packages {
 		o.Versions = append(o.Versions, version)
 		o.Keep = append(o.Keep, name)

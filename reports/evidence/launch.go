@@ -17,6 +17,8 @@ type Launch struct {
 	Whole []string
 	// Extra are raw flags of the spec: those that are neither memtrix's nor a setting's.
 	Extra []string
+	// Gone are flags of a person's that name files of that machine.
+	Gone []string
 	// Attached is set for a server that ran before.
 	Attached bool
 	// PacksOff is set when all custom nodes were off.
@@ -27,7 +29,7 @@ type Launch struct {
 // with a word after it; alone are those without.
 var (
 	withValue = []string{"--base-directory", "--user-directory", "--output-directory", "--temp-directory", "--input-directory",
-		"--database-url", "--front-end-root", "--extra-model-paths-config", "--listen", "--port"}
+		"--database-url", "--front-end-root", "--extra-model-paths-config", "--listen", "--port", "--sim-card-file"}
 	alone = []string{"--disable-auto-launch", "--auto-launch"}
 )
 
@@ -36,7 +38,7 @@ func launch(r *redact.Redactor, t *memtrix.Trial, command []string) Launch {
 	l := Launch{Attached: v.Attached != nil}
 	switch {
 	case v.Attached != nil:
-		l.Plain = r.Args(v.Attached.Argv)
+		l.Plain, l.Gone = plain(r.Args(v.Attached.Argv))
 		l.PacksOff = slices.Contains(v.Attached.Argv, "--disable-all-custom-nodes")
 		return l
 	case command == nil:
@@ -54,27 +56,40 @@ func launch(r *redact.Redactor, t *memtrix.Trial, command []string) Launch {
 	if main < 0 { // a simulated one
 		flags = flags[min(max(slices.IndexFunc(flags, func(w string) bool { return strings.HasPrefix(w, "--") }), 0), len(flags)):]
 	}
-	l.Plain = plain(flags)
-	l.Extra = extra(flags, r.Args(t.Argv))
+	l.Plain, l.Gone = plain(flags)
+	l.Extra, _ = plain(extra(flags, r.Args(t.Argv)))
 	return l
 }
 
-// plain takes memtrix's own flags out.
-func plain(flags []string) []string {
-	var out []string
+// plain takes memtrix's own flags out, and those with a file or a folder of that
+// machine, of which it gives the names.
+func plain(flags []string) (out, gone []string) {
 	for i := 0; i < len(flags); i++ {
-		name, _, joined := strings.Cut(flags[i], "=")
+		name, value, joined := strings.Cut(flags[i], "=")
+		words := i + 1
+		for !joined && strings.HasPrefix(name, "--") && words < len(flags) && !strings.HasPrefix(flags[words], "-") {
+			words++
+		}
+		values := flags[i+1 : words]
 		switch {
 		case slices.Contains(alone, name):
 		case slices.Contains(withValue, name):
-			if !joined {
-				i++
-			}
+			i = words - 1
+		case joined && placed(value), slices.ContainsFunc(values, placed):
+			gone = append(gone, name)
+			i = words - 1
 		default:
 			out = append(out, flags[i])
 		}
 	}
-	return out
+	return out, gone
+}
+
+// placed reports whether a redacted word is a path from a root, or one of a folder that
+// has a name.
+func placed(word string) bool {
+	mark, rest, ok := strings.Cut(word, ">")
+	return redact.Absolute(word) || ok && strings.HasPrefix(mark, "<") && rest != "" && strings.ContainsAny(rest[:1], `/\`)
 }
 
 // extra is what follows the settings' flags, which follow the port (comfyui.Target

@@ -112,7 +112,7 @@ func peakIn(s memtrix.Span, meter string) string {
 func redacted(counts []redact.Count) string {
 	names := map[redact.Kind][2]string{
 		redact.User: {"user name", "user names"}, redact.Host: {"host name", "host names"}, redact.IP: {"address", "addresses"}, redact.MAC: {"MAC address", "MAC addresses"},
-		redact.Email: {"e-mail", "e-mails"}, redact.Secret: {"token, key or password", "tokens, keys and passwords"}, redact.GPU: {"identifier of a card", "identifiers of cards"}, redact.Prompt: {"prompt", "prompts"},
+		redact.Email: {"e-mail", "e-mails"}, redact.Secret: {"token, key or password", "tokens, keys and passwords"}, redact.GPU: {"identifier of a card", "identifiers of cards"}, redact.Prompt: {"prompt", "prompts"}, redact.Place: {"folder", "folders"},
 	}
 	var words []string
 	for _, n := range counts {
@@ -166,6 +166,7 @@ func unknown(r *redact.Redactor, c *Case, in Input) []string {
 	add(!t.Simulated && c.fact("front end") == "", "the front end's version: its package is not among the installed ones")
 	add(!t.Simulated && strings.HasPrefix(v.Commit, "tree:"), "the git commit: the tree is none of git's")
 	add(!t.Simulated && v.Commit == "", "the commit")
+	add(len(c.Packages) == 0, "the Python packages with their versions")
 	add(v.Attached == nil && c.Launch.Whole == nil, "the whole command line, and so raw flags beside those of the settings")
 	add(v.Attached != nil, "the custom nodes that the server had loaded")
 	add(len(c.Models) > 0 && !c.standable(), "a stand-in that fits each of the models")

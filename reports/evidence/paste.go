@@ -42,8 +42,30 @@ func (c *Case) paste() []byte {
 	if len(lines) > pasteLines-1 {
 		lines = append(lines[:pasteLines-2], "  ... (all steps are in report.md)")
 	}
-	add("", "Log, workflow, timeline and exact versions: the attached bundle, report.md first.")
+	add("", c.attached())
 	return []byte(strings.Join(lines, "\n") + "\n")
+}
+
+// attached names what the bundle has besides.
+func (c *Case) attached() string {
+	var words []string
+	add := func(there bool, word string) {
+		if there {
+			words = append(words, word)
+		}
+	}
+	add(len(c.Log) > 0, "log")
+	add(len(c.Workflow) > 0, "workflow")
+	add(len(c.Trial.Spans) > 0, "timeline")
+	add(len(c.Packages) > 0, "exact versions")
+	if len(words) > 1 {
+		words = append(words[:len(words)-2], words[len(words)-2]+" and "+words[len(words)-1])
+	}
+	text := strings.Join(words, ", ")
+	if text == "" {
+		return "The attached bundle has the rest, report.md first."
+	}
+	return strings.ToUpper(text[:1]) + text[1:] + ": the attached bundle, report.md first."
 }
 
 // where is the place of the failure, or what passed.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -132,6 +133,22 @@ func original(r *redact.Redactor, w memtrix.Workflow) ([]byte, error) {
 var promptInputs = []string{"text", "prompt", "positive", "negative", "text_g", "text_l", "clip_l", "clip_g", "t5xxl", "llama", "string", "wildcard_text",
 	"populated_text", "tags", "lyrics", "caption", "system_prompt", "instruction", "user_prompt", "negative_prompt", "positive_prompt", "text_positive", "text_negative", "value"}
 
+// prefixInputs are names of inputs that hold how output files are called: people name
+// them for what they work on.
+var prefixInputs = []string{"filename_prefix", "file_prefix", "prefix", "filename", "file_name", "output_path", "output_name", "save_path", "subfolder"}
+
+// prefixTexts are an output's name and its last part, which logs have alone. That of
+// ComfyUI itself says nothing.
+func prefixTexts(name string) []string {
+	if strings.TrimSpace(name) == "" || name == "ComfyUI" {
+		return nil
+	}
+	if last := path.Base(slashed(name)); last != name && last != "ComfyUI" {
+		return []string{name, last}
+	}
+	return []string{name}
+}
+
 // promptTexts are the texts to hide: in prompts by the names of inputs, in the front
 // end's form, which has no names, those of nodes whose class says that they hold text.
 func promptTexts(graph map[string]memtrix.GraphNode, w memtrix.Workflow) []string {
@@ -145,11 +162,18 @@ func promptTexts(graph map[string]memtrix.GraphNode, w memtrix.Workflow) []strin
 			}
 			if slices.Contains(promptInputs, strings.ToLower(name)) || strings.Contains(text, "\n") {
 				list = append(list, text)
+			} else if slices.Contains(prefixInputs, strings.ToLower(name)) {
+				list = append(list, prefixTexts(text)...)
 			}
 		}
 	}
 	for _, c := range w.Changes {
 		var text string
+		_, input, _ := strings.Cut(c.Path, ".")
+		if slices.Contains(prefixInputs, input) && json.Unmarshal(c.Value, &text) == nil {
+			list = append(list, prefixTexts(text)...)
+			continue
+		}
 		if json.Unmarshal(c.Value, &text) == nil && strings.Contains(text, " ") {
 			list = append(list, text)
 		}
@@ -176,6 +200,16 @@ func widgetTexts(v any) []string {
 			if k == "widgets_values" && holdsText(class) {
 				list = append(list, stringsIn(v[k])...)
 				continue
+			}
+			// The front end's form has no names of inputs: what a node that saves has
+			// first is how its files are called.
+			if values, ok := v[k].([]any); ok && k == "widgets_values" && len(values) > 0 && strings.Contains(strings.ToLower(class), "save") {
+				if text, ok := values[0].(string); ok {
+					list = append(list, prefixTexts(text)...)
+				}
+			}
+			if text, ok := v[k].(string); ok && slices.Contains(prefixInputs, k) {
+				list = append(list, prefixTexts(text)...)
 			}
 			list = append(list, widgetTexts(v[k])...)
 		}

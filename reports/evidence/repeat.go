@@ -75,7 +75,11 @@ func (c *Case) plainSteps() []string {
 		add("# a ComfyUI that ran before; its own start:")
 	} else {
 		add("git clone %s && cd ComfyUI && git checkout %s", repository, c.checkout())
-		add(venv + "pip install -r requirements.txt   # packages.txt has the exact versions")
+		exact := ""
+		if len(c.Packages) > 0 {
+			exact = "   # packages.txt has the exact versions"
+		}
+		add("%s", venv+"pip install -r requirements.txt"+exact)
 	}
 	for _, p := range t.Cell.Version.Packs {
 		add("%s", packStep(p))
@@ -89,6 +93,12 @@ func (c *Case) plainSteps() []string {
 		add("# models needed: %s", c.modelWords())
 	}
 	steps = append(steps, c.smaller()...)
+	if _, not := c.env(); len(not) > 0 {
+		add("# it also ran with %s: of that machine", brieflySet(not))
+	}
+	if len(c.Launch.Gone) > 0 {
+		add("# it also ran with files of that machine: %s", strings.Join(c.Launch.Gone, " "))
+	}
 	add("%s", c.startCommand())
 	for _, p := range c.shownPrompts() {
 		add("curl -X POST -H 'Content-Type: application/json' -d @BUNDLE/%s http://127.0.0.1:8188/prompt", promptFile(p))
@@ -100,12 +110,8 @@ func (c *Case) plainSteps() []string {
 // where the trial had one.
 func (c *Case) startCommand() string {
 	start := command(append([]string{"python", "main.py"}, c.Launch.real()...)...)
-	for _, name := range slices.Sorted(maps.Keys(c.Environment)) {
-		// What changes how memory is taken and is short enough for a command line.
-		value := c.Environment[name]
-		if v, ok := strings.CutPrefix(name, "env."); ok && len(value) < 100 && (strings.HasPrefix(v, "PYTORCH_") || strings.HasPrefix(v, "MALLOC_") || v == "PYTHONMALLOC") {
-			start = v + "=" + quote(value) + " " + start
-		}
+	if here, _ := c.env(); len(here) > 0 {
+		start = assignments(here) + " " + start
 	}
 	h := c.Trial.Cell.Hardware
 	if h.RAM > 0 && !c.Simulated() {
@@ -218,6 +224,10 @@ func (c *Case) spec() []byte {
 	if len(c.Models) > 0 && v.Attached == nil {
 		line("standin: missing   # models that are not here get stand-ins: nothing is downloaded")
 		c.specFamilies(line)
+	}
+	c.specEnv(line)
+	if gone := c.Launch.Gone; len(gone) > 0 {
+		line("# left out, since what they name lies on the machine of the trial: %s", strings.Join(gone, " "))
 	}
 	if len(c.Launch.Extra) > 0 {
 		words := make([]string, len(c.Launch.Extra))

@@ -105,8 +105,8 @@ func (r *Redactor) homes(s string) string {
 		}
 		return m.group(1) + m.group(2) + r.user(decoded(name)) + m.group(3)[len(name):], true
 	})
-	s = replace(mediaHome, s, func(m match) (string, bool) { return m.group(1) + r.place(m.group(2)) + m.group(3), true })
-	return replace(tildeHome, s, func(m match) (string, bool) { return m.group(1) + "~" + r.place(m.group(2)) + m.group(3), true })
+	s = replace(mediaHome, s, func(m match) (string, bool) { return m.group(1) + r.onlyHere(m.group(2)) + m.group(3), true })
+	return replace(tildeHome, s, func(m match) (string, bool) { return m.group(1) + "~" + r.onlyHere(m.group(2)) + m.group(3), true })
 }
 
 // decoded is a name as it is, of one as addresses write it.
@@ -120,9 +120,9 @@ func decoded(name string) string {
 // sentenceEnd is a name without the dots of a sentence.
 func sentenceEnd(name string) string { return strings.TrimRight(name, ".!") }
 
-// place takes a name out of one place, and does not look for it elsewhere: it may
+// onlyHere takes a name out of one place, and does not look for it elsewhere: it may
 // be one of a disk.
-func (r *Redactor) place(name string) string {
+func (r *Redactor) onlyHere(name string) string {
 	low := strings.ToLower(name)
 	if slices.Contains(ordinary, low) || strings.HasPrefix(name, "<") {
 		return name

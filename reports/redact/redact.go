@@ -22,6 +22,8 @@ const (
 	Secret Kind = "secret"
 	GPU    Kind = "gpu"
 	Prompt Kind = "prompt"
+	// Place is a folder that has a name of its own, such as <results>.
+	Place Kind = "folder"
 )
 
 // Options say what is known before any text is read. All of it may be empty.
@@ -36,6 +38,9 @@ type Options struct {
 	Keep []string
 	// Prompts are texts to hide.
 	Prompts []string
+	// Folders are folders to be named by what they are for; of two that have the same
+	// name, the second one gets a number.
+	Folders []Folder
 }
 
 // Redactor takes things out of texts and remembers them. It is not for several
@@ -44,6 +49,7 @@ type Redactor struct {
 	versions map[string]bool
 	keep     map[string]bool
 	prompts  []hidden
+	folders  []placed // the longest first
 	// marks are the words by kind and thing, in lower case where that does not matter.
 	marks map[Kind]map[string]string
 	// used are the words that stand in some text by now.
@@ -80,6 +86,12 @@ func New(o Options) *Redactor {
 	for _, p := range o.Prompts {
 		r.hide(valid(p))
 	}
+	for _, f := range o.Folders {
+		r.Learn(f.Path) // the user's name, before the path is gone
+	}
+	for _, f := range o.Folders {
+		r.place(valid(f.Path), f.Name)
+	}
 	clear(r.used)
 	return r
 }
@@ -98,7 +110,7 @@ func (r *Redactor) Text(s string) string {
 		return s
 	}
 	s = valid(s)
-	s = r.keys(r.hidePrompts(s))
+	s = r.keys(r.hideFolders(r.hidePrompts(s)))
 	if !strings.Contains(s, "\n") {
 		return r.line(s)
 	}
