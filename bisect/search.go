@@ -90,6 +90,32 @@ type Result struct {
 	Why       string    // the reason for a verdict other than Found
 }
 
+// StandsOut reports whether the most likely candidate is at least twice as likely as any
+// other: else its name says nothing.
+func (r Result) StandsOut() bool {
+	if r.Posterior == nil {
+		return false
+	}
+	for k, p := range r.Posterior {
+		if k != r.FirstBad && r.Posterior[r.FirstBad] < 2*p {
+			return false
+		}
+	}
+	return true
+}
+
+// Answers reports whether there is something to tell: the first bad one, or of a search
+// that gave up at most half of the candidates that it could have been.
+func (r Result) Answers() bool {
+	switch {
+	case r.Posterior == nil:
+		return false
+	case r.Verdict == Found:
+		return true
+	}
+	return r.Verdict == GaveUp && 2*(r.To-r.From+1) <= len(r.Posterior)-1
+}
+
 // Search is a search in progress. Its methods are not for several goroutines at once.
 type Search struct {
 	cfg        Config

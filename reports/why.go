@@ -79,9 +79,9 @@ func whyRow(w io.Writer, name, text string) {
 }
 
 func whyStep(w io.Writer, i int, s why.Step) {
-	name := ""
-	if i == 0 {
-		name = "change"
+	name := "change"
+	if i > 0 {
+		name = "or" // without a name it would read as if it went on with what stands above
 	}
 	text := s.Text
 	if len(s.Flags) > 0 {
@@ -95,7 +95,7 @@ func whyStep(w io.Writer, i int, s why.Step) {
 	case p == nil:
 	case p.File != "":
 		whyRow(w, "where", fmt.Sprintf("line %d of %s becomes", p.Line, p.File))
-		whyRow(w, "", "  "+p.New)
+		fmt.Fprintf(w, "%14s%s\n", "", OneLine(p.New)) // set in: it is typed as it stands
 		if len(p.Others) > 0 {
 			whyRow(w, "", "the same in "+strings.Join(p.Others, ", ")+", if you start with that")
 		}

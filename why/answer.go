@@ -153,7 +153,7 @@ func cause(r *Run) string {
 	o := r.Outcome
 	var parts []string
 	if o.Message != "" && o.Requested == nil { // else the first line says it
-		parts = append(parts, o.Message)
+		parts = append(parts, sentence(o.Message))
 	}
 	for _, h := range o.Holders {
 		parts = append(parts, fmt.Sprintf("%s held %s", holder(h), size(h.Bytes)))
@@ -175,7 +175,7 @@ func cause(r *Run) string {
 		}
 	}
 	if len(o.Evidence) > 0 && o.Kind == memtrix.OOM {
-		parts = append(parts, "the log says: "+short(strings.TrimSpace(o.Evidence[0])))
+		parts = append(parts, "the log says: "+short(line(o.Evidence[0])))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -188,6 +188,25 @@ func short(line string) string {
 		return line
 	}
 	return string(r[:most]) + " ..."
+}
+
+// line is the first line of a text that says something.
+func line(text string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(first)
+}
+
+// sentence is the first sentence of a message: ComfyUI goes on with advice that is not
+// about this failure, and the whole stands in the log. A full stop inside a name or a
+// version ends none.
+func sentence(text string) string {
+	text = line(text)
+	for i := 0; i+2 < len(text); i++ {
+		if strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' && text[i+2] >= 'A' && text[i+2] <= 'Z' && i >= 20 {
+			return text[:i+1]
+		}
+	}
+	return text
 }
 
 func holder(h memtrix.Holder) string {
@@ -211,7 +230,7 @@ func settings(r *Run) []string {
 	case b.DynamicVRAM:
 		all = append(all, "dynamic VRAM is on: weights make room, what is computed does not")
 	case b.Denied != "":
-		all = append(all, "dynamic VRAM is off: "+b.Denied)
+		all = append(all, "dynamic VRAM is off: "+sentence(b.Denied))
 	}
 	return all
 }

@@ -96,6 +96,9 @@ func (q Question) Ask() (Answer, error) {
 		}
 	}
 	a := Decide(c, h, scripts)
+	if in := c.Read.In; in != nil && len(in.Missing) > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("the code in %s is not whole: %s; ComfyUI does not start without", in.Tree, lacks(in.Missing)))
+	}
 	a.Warnings = append(a.Warnings, warnings...)
 	return a, nil
 }
@@ -121,7 +124,7 @@ func (q Question) candidates() ([]candidate, error) {
 	case !info.IsDir():
 		return q.file(path, info.Size(), info.ModTime()), nil
 	}
-	if in, ok := m.At(path); ok {
+	if in, ok := q.at(path); ok {
 		if all := q.of(in); len(all) > 0 {
 			return all, nil
 		}
@@ -132,9 +135,24 @@ func (q Question) candidates() ([]candidate, error) {
 		all = append(all, candidate{log: l})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s is no ComfyUI, and has no log", errNothing, path)
+		return nil, fmt.Errorf("%w: %s is no ComfyUI (main.py, nodes.py and the folder comfy in it, in its ComfyUI or above it), and has no log: looked for are comfyui*.log and log*.txt, output*.log, error*.txt and the like, in it and in its user folder; a log of another name can be named itself", errNothing, path)
 	}
 	return all, nil
+}
+
+// at is the installation that a folder belongs to, or what is left of it.
+func (q Question) at(path string) (installs.Install, bool) {
+	if in, ok := q.On.At(path); ok {
+		return in, true
+	}
+	return q.On.Remains(path)
+}
+
+func lacks(missing []string) string {
+	if len(missing) == 1 {
+		return missing[0] + " is missing"
+	}
+	return strings.Join(missing, ", ") + " are missing"
 }
 
 // of are the logs of installations, the newest first.
@@ -154,7 +172,7 @@ func (q Question) of(ins ...installs.Install) []candidate {
 func (q Question) file(path string, bytes int64, changed time.Time) []candidate {
 	m := q.On
 	first := candidate{log: installs.Log{Path: path, Bytes: bytes, Changed: changed}, named: true}
-	if in, ok := m.At(m.Parent(path)); ok {
+	if in, ok := q.at(m.Parent(path)); ok {
 		first.in = &in
 	} else {
 		all := q.of(m.Find()...) // Desktop's lie elsewhere

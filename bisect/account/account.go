@@ -101,10 +101,17 @@ func (s Stage) sentence() string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("The first bad %s is one of %d, from %s to %s (%s), most likely %s.",
-		s.List.Axis.Singular(), r.To-r.From+1, s.title(r.From), s.title(r.To), Sure(r.Sure), s.List.Candidates[r.FirstBad].Name)
+	text := fmt.Sprintf("The first bad %s is one of %d, from %s to %s (%s)",
+		s.List.Axis.Singular(), r.To-r.From+1, s.title(r.From), s.title(r.To), Sure(r.Sure))
+	if r.StandsOut() {
+		text += ", most likely " + s.List.Candidates[r.FirstBad].Name
+	}
+	text += "."
 	if r.Verdict == bisect.Found {
 		return text + " Those between them cannot be tested, so that no run could tell them apart. " + s.difference() + "."
+	}
+	if r.Verdict == bisect.GaveUp {
+		return "Gave up " + r.Why + ". " + text
 	}
 	return text + fmt.Sprintf(" More runs would tell (%s).", cmp.Or(r.Why, "stopped"))
 }

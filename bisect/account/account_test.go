@@ -100,3 +100,41 @@ func TestBack(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A command that is told must be one that can work.
+func TestBackThatWorks(t *testing.T) {
+	entries := func(v ...matrix.VersionEntry) axes.List {
+		l := axes.List{Axis: axes.Versions}
+		for _, e := range v {
+			l.Candidates = append(l.Candidates, axes.Candidate{State: axes.State{Entry: e}, Name: e.Name})
+		}
+		return l
+	}
+	bad := matrix.VersionEntry{Name: "bad"}
+	for name, c := range map[string]struct {
+		good matrix.VersionEntry
+		want string
+	}{
+		"simulated": {matrix.VersionEntry{Name: "good", Sim: "0.18.1"}, ""},
+		"a label":   {matrix.VersionEntry{Name: "good", Version: "latest~2"}, ""},
+		"a release": {matrix.VersionEntry{Name: "good", Version: "0.18.1"}, "git -C '/my comfy' checkout v0.18.1"},
+		"a branch":  {matrix.VersionEntry{Name: "good", Version: "old-one"}, "git -C '/my comfy' checkout old-one"},
+		"a folder":  {matrix.VersionEntry{Name: "good", Path: "/other"}, "start the ComfyUI in /other"},
+	} {
+		a := Account{Stages: []Stage{{entries(c.good, bad), found(2, 1, lab.MeasureOutcome)}}, Dir: "/my comfy", Python: "p"}
+		back := a.Back()
+		got := ""
+		if len(back) > 0 {
+			got = back[0]
+		}
+		if got != c.want {
+			t.Errorf("%s: want %q, got %q", name, c.want, back)
+		}
+	}
+	// A package that was not there before.
+	list := axes.OfPackages(axes.State{}, map[string]string{"x": "3"}, map[string]string{"x": "3", "new": "1"})
+	a := Account{Stages: []Stage{{list, found(2, 1, lab.MeasureOutcome)}}, Python: "p"}
+	if got, want := strings.Join(a.Back(), "\n"), "p -m pip uninstall -y new"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}

@@ -1,16 +1,19 @@
 package account
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"memtrix/bisect/axes"
+	"memtrix/versions/source"
 )
 
 // Back are the commands that go back to the last good state, as a shell takes them.
-// Where a place is not known it stands in angle brackets.
+// Where a place is not known it stands in angle brackets. Only what can work is told:
+// none of simulated versions, or where the last good one is a name and no commit.
 func (a Account) Back() []string {
 	s := a.Answer()
 	if !s.Found() {
@@ -31,44 +34,80 @@ func (a Account) Back() []string {
 	}
 	switch s.List.Axis {
 	case axes.Commits, axes.Versions:
-		what := before.Commit
+		if before.Entry.Path != "" && s.List.Axis == axes.Versions {
+			return []string{"start the ComfyUI in " + before.Entry.Path}
+		}
+		what := revision(before)
 		if what == "" {
-			what = before.Name
+			return nil
 		}
 		return []string{
-			fmt.Sprintf("git -C %s checkout %s", dir, what),
+			fmt.Sprintf("git -C %s checkout %s", dir, quoted(what)),
 			fmt.Sprintf("%s -m pip install -r %s/requirements.txt", python, dir),
 		}
 	case axes.Packages, axes.Releases:
-		return []string{fmt.Sprintf("%s -m pip install %s", python, strings.Join(pins(before, first), " "))}
+		set, gone := pins(before, first)
+		switch {
+		case before.Entry.Sim != "":
+			return nil
+		case len(set) > 0: // to be without one of them is seldom needed
+			return []string{fmt.Sprintf("%s -m pip install %s", python, strings.Join(set, " "))}
+		case len(gone) > 0:
+			return []string{fmt.Sprintf("%s -m pip uninstall -y %s", python, strings.Join(gone, " "))}
+		}
+		return nil
 	case axes.Settings:
 		return []string{fmt.Sprintf("leave %s as it was: %s", first.Thing, before.Settings)}
 	case axes.Nodes:
 		return []string{"load the custom node as before: " + first.Name}
 	case axes.Pack:
-		return []string{fmt.Sprintf("git -C %s/custom_nodes/%s checkout %s", dir, first.Thing, before.Commit)}
+		if before.Commit == "" {
+			return nil
+		}
+		return []string{fmt.Sprintf("git -C %s/custom_nodes/%s checkout %s", dir, quoted(first.Thing), quoted(before.Commit))}
 	}
 	return []string{"as before: " + before.Name}
 }
 
-// pins are the packages that a step changes, as they were.
-func pins(before, first axes.Candidate) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(before.Entry.Overrides)) {
-		was := before.Entry.Overrides[name]
-		if was == first.Entry.Overrides[name] {
-			continue
-		}
-		if was == "none" {
-			continue // to be without it is seldom needed
-		}
-		out = append(out, name+"=="+was)
+// revision is what git knows the last good one by, "" for nothing: a version of a spec
+// may have a name of its own, "latest~2" is memtrix's word, and a simulated one has no
+// code.
+func revision(c axes.Candidate) string {
+	if c.Entry.Sim != "" || c.Entry.URL != "" {
+		return ""
 	}
-	return out
+	if commit := cmp.Or(c.Commit, c.Version.Commit); commit != "" {
+		return commit
+	}
+	switch n, err := source.ParseName(c.Entry.Version); {
+	case err != nil:
+	case n.Kind == source.KindRelease:
+		return "v" + n.Release // ComfyUI's tags
+	case n.Kind == source.KindCommit:
+		return n.Text
+	case n.Kind == source.KindBranch:
+		return c.Entry.Version
+	}
+	return ""
+}
+
+// pins are the packages that a step changes, as they were; gone are those that were not
+// there.
+func pins(before, first axes.Candidate) (set, gone []string) {
+	for _, name := range slices.Sorted(maps.Keys(before.Entry.Overrides)) {
+		switch was := before.Entry.Overrides[name]; was {
+		case first.Entry.Overrides[name]:
+		case "none":
+			gone = append(gone, quoted(name))
+		default:
+			set = append(set, quoted(name+"=="+was))
+		}
+	}
+	return set, gone
 }
 
 func quoted(path string) string {
-	if strings.ContainsAny(path, " '\"$`\\&;()<>|*?") {
+	if strings.ContainsAny(path, " '\"$`\\&;()<>|*?[]{}~#!\t\n") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}
 	return path

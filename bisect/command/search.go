@@ -20,6 +20,8 @@ type Options struct {
 	Jobs       int           // executions at once; 0 is 1
 	// State is the file that the search is kept in; empty: nowhere.
 	State string
+	// Discard removes State when the search has come to its end.
+	Discard bool
 	// Output takes what commands print; nil: nowhere. With several at once it is
 	// mixed.
 	Output io.Writer
@@ -82,7 +84,11 @@ func Search(ctx context.Context, o Options) (*Report, error) {
 	}
 	err = r.loop(ctx)
 	r.finish()
-	if err == nil && r.state != nil {
+	switch {
+	case err != nil || r.state == nil:
+	case o.Discard:
+		err = r.state.Remove()
+	default:
 		err = r.state.End(r.report.Verdict)
 	}
 	return r.report, err

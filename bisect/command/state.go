@@ -56,26 +56,43 @@ type State struct {
 // ErrBusy is of a state file that another memtrix writes to.
 var ErrBusy = errors.New("another memtrix is at this search")
 
-// OpenState opens or makes a state file. One of a search that came to its end is begun
-// anew; one of another search is an error.
+// OpenState opens or makes a state file, and holds it: another search of the same list
+// and command gets ErrBusy. One of a search that came to its end is begun anew; one of
+// another search is an error.
 func OpenState(path string, h head) (*State, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("state of the search: %w", err)
-	}
-	s := &State{file: f, Path: path}
-	if err := s.begin(h); err != nil {
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("state of the search: %w", err)
+		}
+		s := &State{file: f, Path: path}
+		err = s.begin(h)
+		if err == nil {
+			return s, nil
+		}
 		f.Close()
-		return nil, fmt.Errorf("state of the search %s: %w", path, err)
+		if !errors.Is(err, errGone) {
+			return nil, fmt.Errorf("state of the search %s: %w", path, err)
+		}
 	}
-	return s, nil
 }
+
+// errGone is of a file that the search which held it removed at its end, after it was
+// opened here: a lock on it keeps nobody away.
+var errGone = errors.New("it is gone")
 
 func (s *State) begin(h head) error {
 	if ok, err := tryLock(s.file); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	} else if !ok {
 		return ErrBusy
+	}
+	held, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(s.Path); err != nil || !os.SameFile(held, there) {
+		return errGone
 	}
 	text, err := io.ReadAll(s.file)
 	if err != nil {
@@ -160,6 +177,21 @@ func (s *State) line(doc any) error {
 	if err != nil {
 		return fmt.Errorf("write the state of the search %s: %w", s.Path, err)
 	}
+	return nil
+}
+
+// Remove ends the search and leaves nothing behind. The file goes while it is still held,
+// so that it is never taken from a search that has just begun with it; where a file that
+// is open cannot be removed (Windows), it says that it has ended until it is.
+func (s *State) Remove() error {
+	if os.Remove(s.Path) == nil {
+		return nil
+	}
+	if err := s.End(bisect.Found); err != nil {
+		return err
+	}
+	_ = s.file.Close()
+	_ = os.Remove(s.Path) // it says that it has ended: the next search begins anew
 	return nil
 }
 

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"memtrix/bisect"
 	"memtrix/bisect/command"
@@ -43,6 +46,34 @@ type bisectCmd struct {
 	MaxRuns       int           `name:"max-runs" help:"Give up after so many runs." default:"1000"`
 	State         string        `help:"Of --command: the file that keeps what every run told; without it, one beside the candidates' file, named after list and command, and removed at the end." placeholder:"FILE" type:"path"`
 	JSON          bool          `name:"json" help:"One JSON document on standard output and nothing else there."`
+
+	given []string // the names of flags that stand on the command line
+}
+
+// Flags that only one form of the command has.
+var (
+	ofSpec    = []string{"good", "bad", "axis", "meter", "failure", "workflow", "hardware", "settings", "no-hints", "results", "session"}
+	ofCommand = []string{"metric", "rates", "levels", "timeout", "state"} // and --jobs, which a spec refuses with its reason
+)
+
+// AfterApply notes which flags were given: one that would do nothing is refused.
+func (c *bisectCmd) AfterApply(k *kong.Context) error {
+	for _, p := range k.Path {
+		if p.Flag != nil {
+			c.given = append(c.given, p.Flag.Name)
+		}
+	}
+	return nil
+}
+
+// of is the first flag of these that was given, "" for none.
+func (c *bisectCmd) of(names []string) string {
+	for _, n := range c.given {
+		if slices.Contains(names, n) {
+			return "--" + n
+		}
+	}
+	return ""
 }
 
 // Help is shown under --help.
@@ -53,13 +84,16 @@ Of a spec the candidates are ComfyUI's commits between two versions (along first
 
 A search that was stopped, however, goes on with the same command.
 
-Exit status: 0 with an answer, 1 when there is none (good and bad do not differ, an end cannot be tested), 2 for wrong usage, 3 when nothing could be run, 130 stopped by Ctrl-C.`
+Exit status: 0 with an answer, 1 when there is none (good and bad do not differ, an end cannot be tested, or it gave up while more than half of the candidates remained possible), 2 for wrong usage, 3 when nothing could be run, 130 stopped by Ctrl-C.`
 }
 
 func (c *bisectCmd) Run(a *app) error {
 	if c.Spec != "" {
-		if c.Candidates != "" || c.Command != "" || c.Rates != nil || c.Levels != nil {
+		if c.Candidates != "" || c.Command != "" {
 			return usage{errors.New("give a spec, or --candidates and --command, not both")}
+		}
+		if wrong := c.of(ofCommand); wrong != "" {
+			return usage{fmt.Errorf("%s goes with --candidates and --command, not with a spec", wrong)}
 		}
 		return c.runSpec(a)
 	}
@@ -68,9 +102,12 @@ func (c *bisectCmd) Run(a *app) error {
 		return err
 	}
 	r, err := command.Search(a.ctx, o)
-	if own && errors.Is(err, command.ErrBusy) || own && errors.Is(err, os.ErrPermission) && r == nil {
+	if r == nil && errors.Is(err, command.ErrBusy) {
+		return cannot{fmt.Errorf("%w; wait for its end, or give this one a file of its own with --state FILE", err)}
+	}
+	if own && errors.Is(err, os.ErrPermission) && r == nil {
 		fmt.Fprintf(a.stderr, "memtrix: %s: this search is kept nowhere; stopped, it begins anew\n", reports.OneLine(err.Error()))
-		o.State, own = "", false
+		o.State, o.Discard = "", false
 		r, err = command.Search(a.ctx, o)
 	}
 	if r == nil {
@@ -85,14 +122,10 @@ func (c *bisectCmd) Run(a *app) error {
 		}
 		return cannot{err}
 	}
-	if own {
-		// A finished search is not gone on with, and leaves nothing behind.
-		_ = os.Remove(o.State)
-	}
 	if err := c.show(a, o, r); err != nil {
 		return err
 	}
-	if r.Verdict != bisect.Found && r.Verdict != bisect.GaveUp {
+	if !r.Answers() {
 		return status(exitFound)
 	}
 	return nil
@@ -102,8 +135,10 @@ func (c *bisectCmd) Run(a *app) error {
 // state's file was not named.
 func (c *bisectCmd) options(a *app) (o command.Options, own bool, err error) {
 	switch {
-	case c.Candidates == "" && (c.Good != "" || c.Bad != "" || c.Axis != "" || c.Meter != ""):
-		return o, false, usage{errors.New("--good, --bad, --axis and --meter are of a spec: name one ('memtrix init' writes one)")}
+	case c.of(ofSpec) != "" && c.Candidates != "":
+		return o, false, usage{fmt.Errorf("%s is of a spec; of a list the first candidate is the good end, the last one the bad end, and --command says what is compared", c.of(ofSpec))}
+	case c.of(ofSpec) != "":
+		return o, false, usage{fmt.Errorf("%s is of a spec: name one ('memtrix init' writes one)", c.of(ofSpec))}
 	case c.Candidates == "":
 		return o, false, usage{errors.New("nothing to look through: give a spec, or --candidates FILE, one candidate a line, the first one good, the last one bad")}
 	case c.Jobs < 1:
@@ -126,9 +161,13 @@ func (c *bisectCmd) options(a *app) (o command.Options, own bool, err error) {
 	}
 	if o.State == "" && c.Candidates != "-" {
 		o.Search.N = len(o.Candidates)
-		o.State, own = c.Candidates+".bisect-"+command.Identity(o.Candidates, o.Command, o.Search), true
+		// A finished search is not gone on with, and leaves nothing behind.
+		o.Discard, own = true, true
+		o.State = c.Candidates + ".bisect-" + command.Identity(o.Candidates, o.Command, o.Search)
 	}
-	o.Told = func(e command.Execution, old bool, now bisect.Result) { c.told(a.stderr, o, e, old, now) }
+	if !c.Quiet {
+		o.Told = func(e command.Execution, old bool, now bisect.Result) { c.told(a.stderr, o, e, old, now) }
+	}
 	return o, own, nil
 }
 
@@ -167,14 +206,21 @@ func (c *bisectCmd) told(w io.Writer, o command.Options, e command.Execution, ol
 	if old {
 		line += ", before"
 	}
-	if now.Posterior != nil {
-		line += fmt.Sprintf("; most likely %s", o.Candidates[now.FirstBad])
-		if now.From != now.To {
-			line += fmt.Sprintf(", among %d", now.To-now.From+1)
-		}
-		line += fmt.Sprintf(" (%.0f %%)", 100*now.Sure)
+	fmt.Fprintln(w, reports.OneLine(line+suspects(now, o.Candidates[now.FirstBad])))
+}
+
+// suspects are what is left, and the most likely one where it stands out.
+func suspects(now bisect.Result, likely string) string {
+	n := now.To - now.From + 1
+	switch {
+	case now.Posterior == nil:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("; most likely %s (%.0f %%)", likely, 100*now.Sure)
+	case now.StandsOut():
+		return fmt.Sprintf("; most likely %s, among %d (%.0f %%)", likely, n, 100*now.Sure)
 	}
-	fmt.Fprintln(w, reports.OneLine(line))
+	return fmt.Sprintf("; among %d (%.0f %%)", n, 100*now.Sure)
 }
 
 func resultOf(e command.Execution) string {
@@ -291,6 +337,9 @@ func bisectWords(o command.Options, r *command.Report, seconds float64) []string
 		effort += fmt.Sprintf(" %d of the runs are of a search before, which was stopped.", r.Resumed)
 	}
 	var words []string
+	if r.Verdict == bisect.GaveUp {
+		words = append(words, "Gave up "+r.Why+".")
+	}
 	switch {
 	case r.Posterior == nil:
 		words = append(words, "No first bad candidate: "+(&bisectCmd{}).reason(o, r)+". "+effort)
@@ -298,14 +347,15 @@ func bisectWords(o command.Options, r *command.Report, seconds float64) []string
 		words = append(words, fmt.Sprintf("First bad: %s (%d of %d), %.1f %% sure. The last good one is %s. %s",
 			o.Candidates[r.From], r.From+1, len(o.Candidates), 100*r.Sure, o.Candidates[r.From-1], effort))
 	default:
-		words = append(words, fmt.Sprintf("The first bad one lies among %d candidates, from %s (%d) to %s (%d), %.1f %% sure; most likely it is %s. %s",
-			r.To-r.From+1, o.Candidates[r.From], r.From+1, o.Candidates[r.To], r.To+1, 100*r.Sure, o.Candidates[r.FirstBad], effort))
+		likely := ""
+		if r.StandsOut() {
+			likely = "; most likely it is " + o.Candidates[r.FirstBad]
+		}
+		words = append(words, fmt.Sprintf("The first bad one lies among %d candidates, from %s (%d) to %s (%d), %.1f %% sure%s. %s",
+			r.To-r.From+1, o.Candidates[r.From], r.From+1, o.Candidates[r.To], r.To+1, 100*r.Sure, likely, effort))
 		if r.Verdict == bisect.Found {
 			words = append(words, "Those between them cannot be tested, so that no run could tell them apart.")
 		}
-	}
-	if r.Verdict == bisect.GaveUp {
-		words = append(words, "Gave up: "+r.Why+".")
 	}
 	for _, s := range r.Several {
 		words = append(words, fmt.Sprintf("There is another change between %s (%d) and %s (%d).", o.Candidates[s.From], s.From+1, o.Candidates[s.To], s.To+1))

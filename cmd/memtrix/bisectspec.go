@@ -75,7 +75,7 @@ func (c *bisectCmd) runSpec(a *app) error {
 	if e := s.show(db.Dir()); e != nil || err != nil {
 		return errors.Join(err, e)
 	}
-	if !s.acc.Stages[0].Found() && s.acc.Stages[0].Report.Verdict != bisect.GaveUp {
+	if !s.acc.Stages[0].Report.Answers() {
 		return status(exitFound)
 	}
 	return nil
@@ -262,14 +262,7 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 // line is what is said of one run.
 func line(list axes.List, r lab.BisectRun, now bisect.Result) string {
 	text := fmt.Sprintf("run %d: %s (%d of %d): %s", now.Runs, list.Candidates[r.Index].Name, r.Index+1, len(list.Candidates), runWords(r))
-	if now.Posterior != nil {
-		text += "; most likely " + list.Candidates[now.FirstBad].Name
-		if now.From != now.To {
-			text += fmt.Sprintf(", among %d", now.To-now.From+1)
-		}
-		text += fmt.Sprintf(" (%.0f %%)", 100*now.Sure)
-	}
-	return text
+	return text + suspects(now, list.Candidates[now.FirstBad].Name)
 }
 
 func runWords(r lab.BisectRun) string {

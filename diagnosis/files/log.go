@@ -18,7 +18,8 @@ import (
 // Log reads a server's output: plain text as it was printed, or memtrix's own
 // form with a time and a stream for each line ({"t_s", "stream", "text"}). Note
 // says what of a very long log was not kept, "" for nothing. UTF-16, which
-// PowerShell writes, is read as well; what is no text at all is taken byte by byte.
+// PowerShell writes, is read as well. What is no text at all (a program, a model) is
+// ErrNoLog: words that happen to stand in it say nothing about a server.
 func Log(r io.Reader) (lines []memtrix.LogLine, note string, err error) {
 	in, err := open(r)
 	if err != nil {
@@ -27,6 +28,9 @@ func Log(r io.Reader) (lines []memtrix.LogLine, note string, err error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	if b, err = decoded(b); err != nil {
 		return nil, "", fmt.Errorf("log: %w", err)
+	}
+	if head, err := b.Peek(sniffed); (err == nil || errors.Is(err, io.EOF)) && binary(head) {
+		return nil, "", ErrNoLog
 	}
 	var k diagnosis.LogKeeper
 	for {
@@ -93,6 +97,9 @@ func decoded(b *bufio.Reader) (*bufio.Reader, error) {
 		return bufio.NewReaderSize(&utf16Reader{in: b}, 1<<16), nil
 	case bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return bufio.NewReaderSize(&utf16Reader{in: b, big: true}, 1<<16), nil
+	}
+	if wide, big := unmarked(b); wide {
+		return bufio.NewReaderSize(&utf16Reader{in: b, big: big}, 1<<16), nil
 	}
 	return b, nil
 }

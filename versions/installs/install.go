@@ -2,7 +2,6 @@ package installs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -57,6 +56,8 @@ type Install struct {
 	Why string
 	// Args are the launch flags that a launcher keeps for it.
 	Args []string
+	// Missing are files that every ComfyUI has and this one has not (Remains).
+	Missing []string
 
 	// On is the machine that it is on.
 	On Machine
@@ -83,10 +84,7 @@ var treeParts = []string{"main.py", "nodes.py", "comfy"}
 
 // isTree reports whether a folder holds ComfyUI's code.
 func (m Machine) isTree(dir string) bool {
-	return dir != "" && !slices.ContainsFunc(treeParts, func(part string) bool {
-		info, err := m.Stat(m.Join(dir, part))
-		return err != nil || info.IsDir() == strings.Contains(part, ".")
-	})
+	return dir != "" && len(m.missing(dir)) == 0
 }
 
 // At recognises the installation that a folder is, or belongs to: the folder of

@@ -199,7 +199,7 @@ func (r *Repo) adviceOffline() string {
 	case r.offline != "":
 		return "\n" + r.offline
 	}
-	return "\nWithout a network, name a clone on this machine with source:, or a ComfyUI folder with path:"
+	return "\nWithout a network, name a clone on this machine (source: in a spec, --source where a command has it) or a ComfyUI folder (path: in a spec, --comfyui DIR)"
 }
 
 // fetch asks the source for what is new, at most once a run. offline is why that
