@@ -273,7 +273,7 @@ func writeLineChanges(b *strings.Builder, l LineHistory, width int) {
 		writeParagraph(b, "  "+changeLine(c), "      ", width)
 	}
 	if compared > 0 {
-		tests := (len(l.Places) - 1) * len(l.Meters)
+		tests := (len(l.Places) - 1) * (len(l.Meters) + 1) // and of how they ended
 		writeParagraph(b, fmt.Sprintf("(compared: neighbours, one test at 5 %% each; of %s so many are wrong by chance: up to %.0f. Versions that did not run in turn, order: abba, differ by what drifted meanwhile, too: times most of all)",
 			plural(tests, "comparison", "comparisons"), math.Ceil(0.05*float64(tests))), "  ", width)
 	}

@@ -23,6 +23,8 @@ type Trend struct {
 	Outcomes []TrendChange `json:"outcomes"`
 	// Untold says what ended in another way where the trials are too few to tell.
 	Untold []string `json:"untold,omitempty"`
+	// TooFew says why nothing could be told of the numbers, "" where it could.
+	TooFew string `json:"too_few,omitempty"`
 }
 
 // TrendPoint is one trial.
@@ -123,6 +125,7 @@ func newTrend(l history.Line, meters []string, changes []history.Change) Trend {
 	if len(t.Meters) == 0 {
 		t.Meters = []TrendMeter{{Meter: "outcome", Label: "outcomes", Values: make([]*float64, len(trials)), Changes: []TrendChange{}}}
 	}
+	t.TooFew = history.TooFew(l)
 	for _, s := range history.Untold(l, changes) {
 		t.Untold = append(t.Untold, OneLine(untoldText(l, s)))
 	}

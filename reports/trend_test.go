@@ -76,7 +76,7 @@ func TestTrendOfFailures(t *testing.T) {
 		t.Error(err)
 	}
 	few := trendOf(t, 5000, 5000, 5000, 5000, 0)
-	if len(few.Untold) != 1 || !strings.Contains(few.Untold[0], "too few repeats to tell") || few.weight() != 1 {
+	if len(few.Untold) != 1 || !strings.Contains(few.Untold[0], "too few repeats to tell") || few.weight() != 1 || !strings.Contains(few.TooFew, "from 4 repeats on") {
 		t.Errorf("untold: %q", few.Untold)
 	}
 }

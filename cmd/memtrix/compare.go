@@ -27,7 +27,7 @@ func (compareCmd) Help() string {
 
 Cells are paired by settings, hardware, workflow and probe. What is not alike (card, driver, kernel, size of the machine, probe, a server that ran before) is said in warning lines; simulated and measured trials are never compared. For a fair comparison run both versions in one session with "order: abba" and four repeats or more.
 
-Exit status: 0 nothing is worse, 1 something is, 2 wrong usage or sides that cannot be compared.`
+Exit status: 0 nothing is worse (a failure that the spec expects is not, and is said to be expected), 1 something is, 2 wrong usage or sides that cannot be compared: what memtrix watch looked on at, or a thing with itself.`
 }
 
 func (c *compareCmd) Run(a *app) error {

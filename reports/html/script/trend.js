@@ -155,6 +155,7 @@ function startTrends() {
     chart = new TrendChart($('trend'), t, m);
     const items = [...t.outcomes, ...m.changes].map((c) => changeItem(t, c));
     for (const text of t.untold || []) items.push(make('li', {}, text));
+    if (t.too_few) items.push(make('li', {}, 'too few repeats to tell changes of the numbers: ' + t.too_few));
     $('trend-changes').replaceChildren(...(items.length ? items : [make('li', {}, 'nothing here changed that is not noise')]));
   };
   const choose = () => {
