@@ -203,3 +203,18 @@ func TestAdviceOfLaterPrompts(t *testing.T) {
 		t.Errorf("a pass: got %q", got.Advice)
 	}
 }
+
+// Ensure that what an allocator held is read from the messages of all of them, the most
+// of several, and the server's own only.
+func TestHeld(t *testing.T) {
+	for text, want := range map[string]int64{
+		"Currently allocated     : 7.50 GiB\nRequested               : 9.00 GiB": 15 * gib / 2,
+		"GPU 0 has a total capacity of 8.00 GiB of which 38.00 MiB is free. Process 7 has 6.00 GiB memory in use. Including non-PyTorch memory, this process has 1.75 GiB memory in use. Of the allocated memory 1.50 GiB is allocated by PyTorch": 7 * gib / 4,
+		"(GPU 0; 8.00 GiB total capacity; 2.00 GiB already allocated; 0 bytes free)\n(GPU 0; 8.00 GiB total capacity; 3.00 GiB already allocated; 0 bytes free)":                                                                                   3 * gib,
+		"all is well": 0,
+	} {
+		if got := Held(text); got != want {
+			t.Errorf("%s: got %d, want %d", text, got, want)
+		}
+	}
+}

@@ -86,6 +86,23 @@ func readAmounts(text string) amounts {
 	return a
 }
 
+// inUseText is what torch says of its own process, all memory included.
+var inUseText = amountRule(`this process has AMOUNT memory in use`)
+
+// Held is the most that messages of an allocator in a text say to be held by the server
+// when it failed, bytes; 0 where none says so.
+func Held(text string) int64 {
+	var most int64
+	for _, p := range append([]*regexp.Regexp{inUseText}, heldText...) {
+		for _, m := range p.FindAllStringSubmatch(text, -1) {
+			if n, ok := parseBytes(m[1], m[2]); ok {
+				most = max(most, n)
+			}
+		}
+	}
+	return most
+}
+
 // plentyFree says that much more was free than asked for, beyond what rounding
 // and the driver's own pages explain.
 func (a amounts) plentyFree() bool {

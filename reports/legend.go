@@ -45,7 +45,11 @@ func curveText(t *memtrix.Trial, label string, m memtrix.Meter) string {
 	}
 	txt += ")"
 	if p, ok := t.Peak(m.Name); ok {
-		txt += ": peak " + Bytes(p.Value) + ", " + string(p.How)
+		least := ""
+		if AtLeast(t, p) {
+			least = "at least "
+		}
+		txt += ": peak " + least + Bytes(p.Value) + ", " + string(p.How)
 	}
 	return txt
 }

@@ -131,6 +131,7 @@ func notes(s Session, rows []row) []string {
 	}
 	lines = append(lines, g.lines()...)
 	lines = append(lines, packNotes(s.Trials)...)
+	lines = append(lines, lowerBounds(rows)...)
 	lines = append(lines, withoutEffect(rows)...)
 	lines = append(lines, standInNotes(rows)...)
 	return append(lines, s.Plan.Warnings...)

@@ -221,6 +221,9 @@ func peakCell(r row, meter string, scale scale, showHow bool) cell {
 		return cell{}
 	}
 	c := cell{text: scale.format(p.Value)}
+	if AtLeast(r.trial, p) {
+		c.text = ">= " + c.text
+	}
 	if showHow && p.How != "" {
 		c.text = string(p.How)[:1] + " " + c.text
 	}

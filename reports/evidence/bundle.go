@@ -71,7 +71,7 @@ func (c *Case) log() []byte {
 	}
 	text := strings.Join(c.Log, "\n") + "\n"
 	if c.Simulated() {
-		text = simulatedLine + "\n" + text
+		text = simulatedLine + "\n" + c.simulatedSeconds() + "\n" + text
 	}
 	return []byte(text)
 }
@@ -98,7 +98,7 @@ func (c *Case) comparisonCSV() ([]byte, error) {
 		fmt.Fprintf(&b, "# %s\n", simulatedLine)
 	}
 	w := csv.NewWriter(&b)
-	w.Write([]string{"what", "version", "settings", "passed", "of", "ended", "vram_peak_bytes", "ram_peak_bytes", "prompt_seconds", "trials"})
+	w.Write([]string{"what", "version", "settings", "passed", "of", "ended", "vram_peak_bytes", "ram_peak_bytes", "prompt_seconds", "trials", "vram_peak_is_lower_bound"})
 	for _, r := range c.Compared {
 		var ids []string
 		for _, id := range r.Trials {
@@ -108,7 +108,7 @@ func (c *Case) comparisonCSV() ([]byte, error) {
 		if r.Seconds != nil {
 			seconds = strconv.FormatFloat(*r.Seconds, 'f', 3, 64)
 		}
-		w.Write([]string{r.What, r.Version, r.Settings, strconv.Itoa(r.Passed), strconv.Itoa(r.N), r.Outcome(), number(r.VRAM), number(r.RAM), seconds, strings.Join(ids, " ")})
+		w.Write([]string{r.What, r.Version, r.Settings, strconv.Itoa(r.Passed), strconv.Itoa(r.N), r.Outcome(), number(r.VRAM), number(r.RAM), seconds, strings.Join(ids, " "), map[bool]string{true: "yes"}[r.AtLeast]})
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()

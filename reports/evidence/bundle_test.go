@@ -335,3 +335,51 @@ func TestWithoutPackages(t *testing.T) {
 		t.Error("not told under Not known")
 	}
 }
+
+// TestLowerBound checks that a peak is a lower bound where the log told of more than
+// was sampled: in the tables, of the node that failed only, and in the paste.
+func TestLowerBound(t *testing.T) {
+	in := failing(t)
+	trial := *in.Trial
+	trial.Series = nil
+	trial.Outcome.Evidence = append(slices.Clone(trial.Outcome.Evidence), "Currently allocated     : 3.50 GiB")
+	in.Trial = &trial
+	_, files := bundled(t, in)
+	for name, wants := range map[string][]string{
+		"report.md":      {"1 of 1 oom of vram | at least 3034 |", "| prompt 1 | 8.0 | 9.0 | 2800 |", "| prompt 2 | 9.0 | 12.0 | at least 3034 |", "KSampler (5) | 9.0 | 12.0 | at least 3034 |", "At least: the allocator"},
+		"paste.txt":      {"VRAM peak at least 3034 MiB"},
+		"comparison.csv": {",12,yes\n"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(files[name], want) {
+				t.Errorf("%s has no %q:\n%s", name, want, files[name])
+			}
+		}
+	}
+}
+
+// TestSimulated checks that nobody is told to repeat in ComfyUI what was simulated, that
+// its card is no contradiction, and that the times of its log are explained.
+func TestSimulated(t *testing.T) {
+	in := kinds(t)["simulated"]
+	trial := *in.Trial
+	trial.Environment = memtrix.Environment{"gpu": "no NVIDIA card: libnvidia-ml.so.1 is not installed"}
+	trial.Cell.Version.Release = "0.29.1-demo"
+	in.Trial = &trial
+	_, files := bundled(t, in)
+	for name, text := range files {
+		for _, wrong := range []string{"git checkout", "git clone", "curl ", "pip install -r req"} {
+			if strings.Contains(text, wrong) {
+				t.Errorf("%s has %q", name, wrong)
+			}
+		}
+	}
+	if text := files["paste.txt"]; !strings.Contains(text, "Machine: a simulated card of 3.00 GiB") || strings.Contains(text, "no NVIDIA card") || !strings.Contains(text, "memtrix run repeat.yaml simulates it again") {
+		t.Errorf("paste.txt:\n%s", text)
+	}
+	for _, name := range []string{"report.md", "log.txt"} {
+		if strings.Count(strings.ReplaceAll(files[name], `\`, ""), "Seconds in this log are simulated ones") != 1 || !strings.Contains(files[name], "--sim-speed 200") {
+			t.Errorf("%s does not explain the times:\n%s", name, files[name])
+		}
+	}
+}

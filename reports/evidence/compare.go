@@ -30,6 +30,8 @@ type Row struct {
 	// where none did; nil where that was not measured.
 	VRAM, RAM *int64
 	Seconds   *float64
+	// AtLeast is set where more VRAM was held at a failure than any sample showed.
+	AtLeast bool
 	// Differs are other facts that differ from the trial's: what else may explain it.
 	Differs []string
 
@@ -173,6 +175,10 @@ func newRow(r *redact.Redactor, t *memtrix.Trial, g []*memtrix.Trial, what strin
 	}
 	row.VRAM, row.RAM = medianPeak(g, m.vram), medianPeak(g, m.ram)
 	row.Seconds = medianSeconds(g)
+	row.AtLeast = slices.ContainsFunc(g, func(o *memtrix.Trial) bool {
+		p, ok := o.Peak(m.vram)
+		return ok && reports.AtLeast(o, p)
+	})
 	if !row.own {
 		row.Differs = otherFacts(r, t.Environment, first.Environment)
 	}
@@ -193,7 +199,7 @@ func (r Row) Outcome() string {
 func (r Row) Figures() string {
 	var words []string
 	if r.VRAM != nil {
-		words = append(words, "VRAM peak "+reports.MiB(*r.VRAM)+" MiB")
+		words = append(words, "VRAM peak "+atLeast(r.AtLeast)+reports.MiB(*r.VRAM)+" MiB")
 	}
 	if r.RAM != nil {
 		words = append(words, "RAM peak "+reports.MiB(*r.RAM)+" MiB")
@@ -202,6 +208,14 @@ func (r Row) Figures() string {
 		words = append(words, "prompt in "+reports.Seconds(*r.Seconds)+" s")
 	}
 	return strings.Join(words, ", ")
+}
+
+// atLeast stands before a lower bound.
+func atLeast(bound bool) string {
+	if bound {
+		return "at least "
+	}
+	return ""
 }
 
 func medianPeak(trials []*memtrix.Trial, meter string) *int64 {

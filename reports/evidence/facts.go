@@ -47,7 +47,9 @@ func facts(t *memtrix.Trial, e memtrix.Environment) []Fact {
 	for _, p := range []string{"comfy-aimdo", "comfy-kitchen", "xformers", "triton", "triton-windows", "sageattention", "flash-attn"} {
 		add(p, cmp.Or(v.Packages[p], e["banner."+p]), fromPip)
 	}
-	list = append(list, cards(e)...)
+	if !t.Simulated || t.Cell.Hardware.VRAM == 0 {
+		list = append(list, cards(e)...) // a simulated card is another one
+	}
 	add("device, as the server says", e["banner.device"], fromBanner)
 	add("allocator", e["banner.allocator"], fromBanner)
 	add("VRAM state", e["banner.vram-state"], fromBanner)
@@ -146,7 +148,7 @@ func hardware(t *memtrix.Trial) []Fact {
 	h := t.Cell.Hardware
 	var words []string
 	if h.VRAM > 0 && t.Simulated {
-		words = append(words, "a card of "+reports.Bytes(h.VRAM))
+		words = append(words, "a simulated card of "+reports.Bytes(h.VRAM))
 	} else if h.VRAM > 0 {
 		words = append(words, reports.Bytes(h.VRAM)+" of VRAM left free: memtrix held the rest of the card")
 	}

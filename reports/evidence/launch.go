@@ -122,18 +122,3 @@ func quote(w string) string {
 	}
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
-
-// real are the flags without those that only a simulator takes.
-func (l Launch) real() []string {
-	var out []string
-	for i := 0; i < len(l.Plain); i++ {
-		if strings.HasPrefix(l.Plain[i], "--sim") {
-			if i+1 < len(l.Plain) && !strings.HasPrefix(l.Plain[i+1], "-") && !strings.Contains(l.Plain[i], "=") {
-				i++
-			}
-			continue
-		}
-		out = append(out, l.Plain[i])
-	}
-	return out
-}

@@ -94,19 +94,26 @@ func (c *Case) timelineText(p *page) {
 		} else {
 			name = escape(name)
 		}
-		p.line("| %s | %s | %s | %s | %s |", name, reports.Seconds(s.Start.Seconds()), reports.Seconds(s.End.Seconds()), peakIn(s, m.vram), peakIn(s, m.ram))
+		p.line("| %s | %s | %s | %s | %s |", name, reports.Seconds(s.Start.Seconds()), reports.Seconds(s.End.Seconds()), c.peakIn(s, m.vram), c.peakIn(s, m.ram))
 	}
 	p.line("")
 }
 
-func peakIn(s memtrix.Span, meter string) string {
-	var best *int64
+// peakIn is the peak of a span; of the prompt and the node that failed it may be a
+// lower bound.
+func (c *Case) peakIn(s memtrix.Span, meter string) string {
+	var best *memtrix.Peak
 	for _, p := range s.Peaks {
-		if p.Meter == meter && (best == nil || p.Value > *best) {
-			best = &p.Value
+		if p.Meter == meter && (best == nil || p.Value > best.Value) {
+			best = &p
 		}
 	}
-	return figure(best)
+	if best == nil {
+		return ""
+	}
+	t := c.Trial
+	failed := s.Prompt == len(t.Prompts) && (s.Kind == memtrix.SpanPrompt || s.Node != nil && t.Outcome.Node != nil && s.Node.ID == t.Outcome.Node.ID)
+	return atLeast(failed && reports.AtLeast(t, *best)) + figure(&best.Value)
 }
 
 func redacted(counts []redact.Count) string {

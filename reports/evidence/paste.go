@@ -35,7 +35,11 @@ func (c *Case) paste() []byte {
 	add("Custom nodes: ", c.packs())
 	add("A/B: ", c.ab())
 	add("Happens with stand-ins: ", c.StandIns)
-	add("Repeat without memtrix", c.repeatWords())
+	if c.Simulated() {
+		add("Repeat: ", "memtrix run "+specFile+" simulates it again; there is no ComfyUI in which it could be repeated")
+	} else {
+		add("Repeat without memtrix", c.repeatWords())
+	}
 	for _, step := range c.shortSteps() {
 		add("  ", step)
 	}
@@ -258,6 +262,9 @@ func (c *Case) repeatWords() string {
 // shortSteps are the steps without comments, the first ones in one line.
 func (c *Case) shortSteps() []string {
 	var steps []string
+	if c.Simulated() {
+		return nil
+	}
 	for _, s := range c.plainSteps() {
 		if strings.HasPrefix(s, "#") {
 			continue

@@ -66,7 +66,8 @@ func (c *Case) standInFiles() ([]File, error) {
 // venv makes an environment of its own.
 const venv = "python -m venv venv && . venv/bin/activate && "
 
-// plainSteps are the commands that repeat it without memtrix.
+// plainSteps are the commands that repeat it without memtrix. Of a simulated trial
+// nobody asks them: there is no ComfyUI that it could be repeated in.
 func (c *Case) plainSteps() []string {
 	t := c.Trial
 	var steps []string
@@ -109,12 +110,12 @@ func (c *Case) plainSteps() []string {
 // startCommand starts ComfyUI as the trial's server was started, in a memory group
 // where the trial had one.
 func (c *Case) startCommand() string {
-	start := command(append([]string{"python", "main.py"}, c.Launch.real()...)...)
+	start := command(append([]string{"python", "main.py"}, c.Launch.Plain...)...)
 	if here, _ := c.env(); len(here) > 0 {
 		start = assignments(here) + " " + start
 	}
 	h := c.Trial.Cell.Hardware
-	if h.RAM > 0 && !c.Simulated() {
+	if h.RAM > 0 {
 		limit := fmt.Sprintf("systemd-run --user --scope -p MemoryMax=%d", h.RAM)
 		if h.Swap != nil {
 			limit += fmt.Sprintf(" -p MemorySwapMax=%d", *h.Swap)
@@ -130,7 +131,7 @@ func (c *Case) startCommand() string {
 // smaller makes a card small as memtrix did: something else holds the rest.
 func (c *Case) smaller() []string {
 	h := c.Trial.Cell.Hardware
-	if h.VRAM <= 0 || c.Simulated() {
+	if h.VRAM <= 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("# on a larger card, in another terminal: hold all but %d bytes of VRAM", h.VRAM),
@@ -141,7 +142,7 @@ func (c *Case) smaller() []string {
 func (c *Case) checkout() string {
 	v := c.Trial.Cell.Version
 	release := c.fact("ComfyUI")
-	if v.Commit != "" && !strings.Contains(v.Commit, ":") && !c.Simulated() {
+	if v.Commit != "" && !strings.Contains(v.Commit, ":") {
 		return v.Commit
 	}
 	if release != "" {

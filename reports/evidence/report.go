@@ -176,7 +176,7 @@ func (c *Case) comparison(p *page) {
 			what = escape(what)
 		}
 		p.line("| %s | %s | %s | %s | %s | %s | %s | %s |", what, escape(r.Version), escape(r.Settings), escape(r.Outcome()),
-			figure(r.VRAM), figure(r.RAM), secondsOf(r.Seconds), strings.TrimPrefix(strings.TrimPrefix(trialNumbers(r.Trials), "trials "), "trial "))
+			atLeast(r.AtLeast)+figure(r.VRAM), figure(r.RAM), secondsOf(r.Seconds), strings.TrimPrefix(strings.TrimPrefix(trialNumbers(r.Trials), "trials "), "trial "))
 	}
 	p.line("")
 	if left := len(c.Compared) - len(c.shownRows()); left > 0 {
@@ -223,6 +223,9 @@ func (c *Case) figureSources() string {
 			}
 		}
 	}
+	if slices.ContainsFunc(c.Compared, func(r Row) bool { return r.AtLeast }) {
+		text += " At least: the allocator's message about the failure told of more than was sampled; the peak fell between two samples."
+	}
 	return text + " Prompt: the second one of a trial where there are two, from POST to its end."
 }
 
@@ -243,6 +246,11 @@ func secondsOf(v *float64) string {
 func (c *Case) steps(p *page) {
 	p.head("Steps to Reproduce")
 	p.line("Happens with stand-ins (files with a model's real names, shapes and types of tensors, and no weights)? %s.\n", escape(c.StandIns))
+	if c.Simulated() {
+		p.line("The server of this trial was simulated: there is no ComfyUI in which these figures could be repeated. memtrix simulates it again: `memtrix run %s` in this folder.\n", specFile)
+		c.modelTable(p)
+		return
+	}
 	p.line("In plain ComfyUI, without memtrix (BUNDLE is this bundle's folder):\n")
 	p.fence("sh", strings.Join(c.plainSteps(), "\n"))
 	if n := len(c.Prompts); n > len(c.shownPrompts()) {
@@ -297,6 +305,24 @@ func (c *Case) modelTable(p *page) {
 	p.line("")
 }
 
+// simulatedSeconds explains why the log of a simulated trial has other times than the
+// tables.
+func (c *Case) simulatedSeconds() string {
+	text := "Seconds in this log are simulated ones, those in tables and timeline are real ones"
+	speed := ""
+	for i, word := range c.Launch.Plain {
+		if value, ok := strings.CutPrefix(word, "--sim-speed="); ok {
+			speed = value
+		} else if word == "--sim-speed" && i+1 < len(c.Launch.Plain) {
+			speed = c.Launch.Plain[i+1]
+		}
+	}
+	if speed != "" {
+		text += ": the simulation ran with --sim-speed " + speed + ", by which all waiting was divided"
+	}
+	return text + "."
+}
+
 func (c *Case) debugLogs(p *page) {
 	p.head("Debug Logs")
 	log := c.Log
@@ -306,6 +332,9 @@ func (c *Case) debugLogs(p *page) {
 			return
 		}
 		p.line("The server's log is not there; its last lines, as they were kept:\n")
+	}
+	if c.Simulated() {
+		p.line("%s\n", escape(c.simulatedSeconds()))
 	}
 	text, left := excerpt(log)
 	p.fence("powershell", text)
