@@ -240,6 +240,18 @@ func (s *somebodys) attach(w memtrix.Workflow, change func(*AttachRequest)) (*At
 	}
 }
 
+// TestAttachOtherSize ensures that no cell passes as one of another size, whoever made it.
+func TestAttachOtherSize(t *testing.T) {
+	v := memtrix.Version{Name: "mine", Attached: &memtrix.Attached{URL: "http://127.0.0.1:1"}}
+	none := int64(0)
+	for _, h := range []memtrix.Hardware{{Name: "small", VRAM: 1 << 30}, {Name: "small", RAM: 1 << 30}, {Name: "small", Swap: &none}} {
+		_, err := (&AttachTarget{}).Start(t.Context(), memtrix.Job{Cell: memtrix.Cell{Version: v, Hardware: h}, Dir: t.TempDir()})
+		if err == nil || !strings.Contains(err.Error(), "hardware small: a server that runs cannot be given a machine of another size") {
+			t.Errorf("%+v: got %v", h, err)
+		}
+	}
+}
+
 // TestAttach ensures that a trial on a server of somebody else asks for nothing but
 // its own prompts, and leaves the server as it was.
 func TestAttach(t *testing.T) {

@@ -75,8 +75,8 @@ func (t *AttachTarget) Argv(c memtrix.Cell) (argv []string, reason string) {
 	if a == nil {
 		return nil, fmt.Sprintf("%s names no server", c.Version.Name)
 	}
-	if h := c.Hardware; h.VRAM != 0 || h.RAM != 0 || h.Swap != nil {
-		return nil, fmt.Sprintf("hardware %s: a server that runs cannot be given a machine of another size", h.Name)
+	if reason := otherSize(c.Hardware); reason != "" {
+		return nil, reason
 	}
 	if reason := newTranslator(c.Version, c.Settings).clash(); reason != "" {
 		return nil, reason
@@ -92,6 +92,14 @@ func (t *AttachTarget) Argv(c memtrix.Cell) (argv []string, reason string) {
 		}
 	}
 	return a.Argv, ""
+}
+
+// otherSize says that a machine is asked for that is not the server's, "" where none is.
+func otherSize(h memtrix.Hardware) string {
+	if h.VRAM == 0 && h.RAM == 0 && h.Swap == nil {
+		return ""
+	}
+	return fmt.Sprintf("hardware %s: a server that runs cannot be given a machine of another size", h.Name)
 }
 
 // denied says why a setting is not what a server with these flags does: it lacks a

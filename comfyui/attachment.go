@@ -76,6 +76,10 @@ func (t *AttachTarget) attach(ctx context.Context, job memtrix.Job) (*Attachment
 	if was == nil {
 		return nil, fmt.Errorf("%s names no server", job.Cell.Version.Name)
 	}
+	// A cell that no plan has seen (a search makes its own) shall not pass by another size.
+	if reason := otherSize(job.Cell.Hardware); reason != "" {
+		return nil, errors.New(reason)
+	}
 	if job.Epoch.IsZero() {
 		job.Epoch = time.Now()
 	}

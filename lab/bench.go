@@ -70,11 +70,19 @@ func (b *Bench) find(ctx context.Context, cell string, repeat int) (*memtrix.Tri
 	return found, nil
 }
 
+// Settled is an error that stays as it is when it is asked again in the same session: the
+// trials that it is about are done, and are no answer. One that is not may be got over by
+// going on.
+type Settled struct{ error }
+
+// Unwrap gives the error itself.
+func (s Settled) Unwrap() error { return s.error }
+
 // tell says why a trial is no answer to a search, nil where it is one.
 func tell(t *memtrix.Trial) error {
 	switch t.Outcome.Kind {
 	case memtrix.NotApplicable, memtrix.NotInForce, memtrix.InvalidWorkflow:
-		return fmt.Errorf("%s, %s: %s: %s", t.Cell.Version.Name, t.Cell.Workflow.Name, t.Outcome.Kind, t.Outcome.Message)
+		return Settled{fmt.Errorf("%s, %s: %s: %s", t.Cell.Version.Name, t.Cell.Workflow.Name, t.Outcome.Kind, t.Outcome.Message)}
 	}
 	return nil
 }

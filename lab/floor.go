@@ -125,7 +125,7 @@ func Floor(ctx context.Context, o FloorOptions, c memtrix.PlannedCell, try Try) 
 		return r, nil
 	}
 	if r.Tries[0].Size == 0 {
-		return r, fmt.Errorf("%s, %s: how much %s there is was not measured", c.Cell.Version.Name, c.Cell.Workflow.Name, strings.ToUpper(string(o.Meter)))
+		return r, Settled{fmt.Errorf("%s, %s: how much %s there is was not measured", c.Cell.Version.Name, c.Cell.Workflow.Name, strings.ToUpper(string(o.Meter)))}
 	}
 	r.limit(o, first)
 	r.Peak, r.NonEvictable = r.Tries[0].Peak, nonEvictable(o.Meter, first)

@@ -32,6 +32,21 @@ type LeakReport struct {
 	Verdict []string `json:"verdict"`
 	// Keeps is what is known of what holds the growth.
 	Keeps []string `json:"keeps,omitempty"`
+	// Failure is how the trial ended before its last prompt was done, nil where it passed.
+	Failure *LeakFailure `json:"failure,omitempty"`
+}
+
+// LeakFailure is why a trial has no more prompts: which memory ran out, or what else,
+// where, and what to do.
+type LeakFailure struct {
+	Memory   memtrix.Memory `json:"memory,omitempty"`
+	How      memtrix.How    `json:"how,omitempty"`
+	Phase    memtrix.Phase  `json:"phase,omitempty"`
+	Node     *memtrix.Node  `json:"node,omitempty"`
+	Prompt   int            `json:"failed_prompt,omitempty"`
+	Message  string         `json:"message,omitempty"`
+	Evidence []string       `json:"evidence,omitempty"`
+	Advice   []string       `json:"advice,omitempty"`
 }
 
 // The meters of each kind of memory, the one that says most first. A sum (RSS) stands
@@ -61,15 +76,28 @@ func AtRest(t *memtrix.Trial, meter string) []int64 {
 	return values
 }
 
-// Leak judges a trial that has a reading at rest after each prompt.
+// Leak judges a trial that has a reading at rest after each prompt. One that failed is
+// told as such; where it has too few readings, what memory does is not.
 func Leak(t *memtrix.Trial) (LeakReport, error) {
 	c := t.Cell
 	r := LeakReport{
 		Trial: t.ID, Version: c.Version.Name, Workflow: c.Workflow.Name, Settings: c.Settings, Hardware: c.Hardware.Name,
-		Simulated: t.Simulated, Outcome: t.Outcome.Kind, Prompts: len(AtRest(t, memtrix.RAMTreeRSS)), Leaks: []string{},
+		Simulated: t.Simulated, Outcome: t.Outcome.Kind, Prompts: len(AtRest(t, memtrix.RAMTreeRSS)),
+		Meters: []MeterGrowth{}, Leaks: []string{}, Verdict: []string{},
+	}
+	if err := tell(t); err != nil {
+		return r, err
+	}
+	if t.Outcome.Kind != memtrix.Pass {
+		r.Failure = endingOf(t)
 	}
 	if r.Prompts < FewestPrompts {
-		return r, fmt.Errorf("trial %d has readings at rest after %d prompts (it ended as %s); %d or more tell start-up from growth", t.ID, r.Prompts, t.Outcome.Kind, FewestPrompts)
+		few := fmt.Sprintf("there are readings at rest after %d prompts, and %d or more tell start-up from growth", r.Prompts, FewestPrompts)
+		if r.Failure == nil {
+			return r, Settled{fmt.Errorf("trial %d passed, but %s", t.ID, few)}
+		}
+		r.Verdict = append(r.Verdict, "whether memory grows is not told: "+few)
+		return r, nil
 	}
 	vram := r.add(t, vramMeters)
 	ram := r.add(t, ramMeters)
@@ -79,6 +107,18 @@ func Leak(t *memtrix.Trial) (LeakReport, error) {
 	r.Keeps = keeps(t, r)
 	return r, nil
 }
+
+// endingOf is how a trial that did not pass ended.
+func endingOf(t *memtrix.Trial) *LeakFailure {
+	o := t.Outcome
+	return &LeakFailure{
+		Memory: o.Memory, How: o.How, Phase: o.Phase, Node: o.Node, Prompt: failedPrompt(t), Message: o.Message,
+		Evidence: o.Evidence, Advice: o.Advice,
+	}
+}
+
+// Clean says that all prompts passed and that no memory leaks.
+func (r LeakReport) Clean() bool { return r.Failure == nil && len(r.Leaks) == 0 }
 
 // add judges the meters that the trial has, and gives those.
 func (r *LeakReport) add(t *memtrix.Trial, names []string) []MeterGrowth {

@@ -134,3 +134,55 @@ func TestBench(t *testing.T) {
 		t.Errorf("%v after %d runs", err, b.runs)
 	}
 }
+
+// A trial that failed is told with where and what to do, whether its memory can be judged
+// or not; it is never clean.
+func TestLeakOfFailure(t *testing.T) {
+	o := memtrix.Outcome{
+		Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM, How: memtrix.HowException, Phase: memtrix.PhaseSample,
+		Node: &memtrix.Node{ID: "5", ClassType: "KSampler"}, Message: "out of memory", Advice: []string{"less"},
+	}
+	for _, c := range []struct {
+		prompts, meters int
+		verdict         string
+	}{
+		{0, 0, "whether memory grows is not told: there are readings at rest after 0 prompts, and 10 or more tell start-up from growth"},
+		{15, 5, "RAM does not grow"},
+	} {
+		trial := leakTrial(c.prompts, nil)
+		trial.Outcome = o
+		trial.Prompts = []memtrix.PromptResult{{Index: 1, Outcome: memtrix.Pass}, {Index: 2, Outcome: memtrix.OOM}}
+		r, err := Leak(trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := r.Failure; f == nil || f.Memory != o.Memory || f.Node != o.Node || f.Prompt != 2 || f.Message != o.Message || len(f.Advice) != 1 {
+			t.Errorf("%d prompts: failure %+v", c.prompts, r.Failure)
+		}
+		if r.Clean() || len(r.Meters) != c.meters || !strings.HasPrefix(r.Verdict[0], c.verdict) {
+			t.Errorf("%d prompts: clean %v, %d meters, %q", c.prompts, r.Clean(), len(r.Meters), r.Verdict)
+		}
+	}
+	trial := leakTrial(15, nil)
+	if r, err := Leak(trial); err != nil || !r.Clean() || r.Failure != nil {
+		t.Errorf("%+v %v, want a clean one", r, err)
+	}
+}
+
+// What the same session would only say again is settled; what going on may get over is not.
+func TestSettled(t *testing.T) {
+	settled := func(err error) bool { return errors.As(err, new(Settled)) }
+	if _, err := Leak(leakTrial(3, nil)); !settled(err) {
+		t.Errorf("too few readings: %v", err)
+	}
+	for _, kind := range []memtrix.OutcomeKind{memtrix.NotApplicable, memtrix.NotInForce, memtrix.InvalidWorkflow} {
+		if _, err := Leak(&memtrix.Trial{Outcome: memtrix.Outcome{Kind: kind}}); !settled(err) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	b := &bench{kinds: []memtrix.OutcomeKind{memtrix.HarnessFailure, memtrix.HarnessFailure}}
+	made := &Bench{Runner: b, Store: b, Session: memtrix.Session{ID: 1}}
+	if _, err := made.Try(context.Background(), aCell(), 0); err == nil || settled(err) {
+		t.Errorf("not measured: %v, and settled: %v", err, settled(err))
+	}
+}

@@ -17,6 +17,11 @@ type ceilingCmd struct {
 	Trials int    `help:"Most trials for each cell, that of the workflow as it is included." default:"12"`
 }
 
+// Help is shown under --help.
+func (ceilingCmd) Help() string {
+	return `Exit status: 0 when each cell has a ceiling, 1 when one does not pass as it is, 2 for wrong usage or a bad spec, 3 when it could not be measured, 130 stopped by Ctrl-C; the same command goes on from there.`
+}
+
 func (c *ceilingCmd) Run(a *app) error {
 	if c.Trials < 2 {
 		return usage{errors.New("--trials: a ceiling takes 2 trials at least")}

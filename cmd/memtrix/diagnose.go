@@ -39,6 +39,9 @@ Beside the cause it tells: RAM that does not come back after POST /free, and wha
 Exit status: 0 with an answer (a cause, a way out, or that nothing fails), 1 when none was found, 2 for wrong usage, 3 when nothing could be run, 130 stopped by Ctrl-C; the same command goes on from there.`
 }
 
+// notStarted is why a server that runs is not diagnosed.
+const notStarted = "a server that runs cannot be started otherwise: give its folder with --comfyui, or path: in the spec, or look on with memtrix watch"
+
 func (c *diagnoseCmd) Run(a *app) error {
 	switch {
 	case c.Prompts < 1 || c.Prompts > 100:
@@ -46,7 +49,7 @@ func (c *diagnoseCmd) Run(a *app) error {
 	case c.Trials < 2:
 		return usage{errors.New("--trials: a diagnosis takes 2 trials at least")}
 	case c.URL != "":
-		return usage{errors.New("a server that runs cannot be started otherwise: give its folder with --comfyui, or look on with memtrix watch")}
+		return usage{errors.New(notStarted)}
 	case c.Spec != "" && len(c.Set) > 0:
 		return usage{errors.New("--set goes with --comfyui or --version; in a spec they are under the key settings")}
 	}
@@ -59,6 +62,9 @@ func (c *diagnoseCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
+	if err := e.onlyStarted(a, notStarted); err != nil {
+		return err
+	}
 	d.e = e
 	e.ready.runner.Options.Inventory = true
 	found := []lab.DiagnoseReport{}
@@ -117,6 +123,9 @@ type diagnosing struct {
 
 // adjust makes a spec one of single cells, and keeps it to plan checks with.
 func (d *diagnosing) adjust(s *matrix.Spec) error {
+	if runsAlready(s) {
+		return usage{errors.New(notStarted)}
+	}
 	s.Prompts, s.Expect, s.Free = d.cmd.Prompts, nil, true
 	if s.Rest == 0 {
 		s.Rest = matrix.NewSpec().Rest

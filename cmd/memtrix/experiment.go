@@ -65,11 +65,11 @@ func (f *experimentFlags) open(a *app, name string, adjust func(*matrix.Spec) er
 			e.cells = append(e.cells, c)
 			continue
 		}
-		fmt.Fprintf(a.stderr, "%s, %s, %s: %s, %s\n", c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Settings, c.Status, reports.OneLine(c.Reason))
+		sayLeftOut(a, c.Cell, c.Status, c.Reason)
 	}
 	if len(e.cells) == 0 {
 		e.close()
-		return nil, usage{errors.New("no cell of the spec can be run")}
+		return nil, usage{errNoCell}
 	}
 	return e, nil
 }
@@ -79,10 +79,39 @@ func (e *experiment) close() {
 	e.db.Close()
 }
 
+// runsAlready says that all versions of a spec are servers that somebody else started.
+func runsAlready(s *matrix.Spec) bool {
+	return len(s.Versions) > 0 && !slices.ContainsFunc(s.Versions, func(e matrix.VersionEntry) bool { return e.URL == "" })
+}
+
+// onlyStarted leaves out the cells of servers that memtrix does not start, and says why.
+func (e *experiment) onlyStarted(a *app, why string) error {
+	e.cells = slices.DeleteFunc(e.cells, func(c memtrix.PlannedCell) bool {
+		out := c.Cell.Version.Attached != nil
+		if out {
+			sayLeftOut(a, c.Cell, memtrix.StatusNotApplicable, why)
+		}
+		return out
+	})
+	if len(e.cells) == 0 {
+		return usage{errNoCell}
+	}
+	return nil
+}
+
+var errNoCell = errors.New("no cell of the spec can be run")
+
+// sayLeftOut says why a cell is not asked.
+func sayLeftOut(a *app, c memtrix.Cell, s memtrix.Status, why string) {
+	fmt.Fprintln(a.stderr, reports.OneLine(fmt.Sprintf("%s, %s, %s: %s, %s", c.Version.Name, c.Workflow.Name, c.Settings, s, why)))
+}
+
 // each asks a question of every cell. What cannot be told of one cell does not keep
-// the others from being asked; the session ends when all of them were.
+// the others from being asked. The session ends when all of them were, unless going on
+// with it may tell more.
 func (e *experiment) each(a *app, ask func(context.Context, memtrix.PlannedCell) error) error {
 	var errs []error
+	again := false
 	for _, c := range e.cells {
 		err := ask(a.ctx, c)
 		if a.ctx.Err() != nil {
@@ -91,10 +120,11 @@ func (e *experiment) each(a *app, ask func(context.Context, memtrix.PlannedCell)
 		}
 		if err != nil {
 			errs = append(errs, cannot{fmt.Errorf("%s: %w", cellName(c.Cell), err)})
+			again = again || !errors.As(err, new(lab.Settled))
 		}
 	}
 	e.ready.display.Close()
-	if len(errs) == 0 {
+	if !again {
 		if err := e.db.EndSession(context.WithoutCancel(a.ctx), e.ready.session.ID); err != nil {
 			errs = append(errs, cannot{err})
 		}

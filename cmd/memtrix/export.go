@@ -19,6 +19,11 @@ type exportCmd struct {
 	Output  string  `name:"output" short:"o" help:"Write it there instead of to standard output." placeholder:"FILE" type:"path"`
 }
 
+// Help is shown under --help.
+func (exportCmd) Help() string {
+	return `Exit status: 0 when it is written, whatever became of the trials; 2 for wrong usage, or a session or trial that is not there; 3 when it cannot be read or written.`
+}
+
 func (c *exportCmd) Run(a *app) error {
 	db, err := openToRead(a, c.Results)
 	if err != nil {

@@ -25,11 +25,22 @@ type floorCmd struct {
 	Swap    bool    `help:"For --meter ram: let the server use the machine's swap. Without it, or a swap: in the spec's hardware, it gets none." negatable:""`
 }
 
+// notSized is why a server that runs has no floor.
+const notSized = "a floor is looked for on machines of other sizes, and a server that runs cannot be given one: name its folder with --comfyui, or path: in the spec"
+
+// Help is shown under --help.
+func (floorCmd) Help() string {
+	return `Exit status: 0 when each cell has a floor, 1 when one does not pass as it is, 2 for wrong usage or a bad spec, 3 when it could not be measured, 130 stopped by Ctrl-C; the same command goes on from there.`
+}
+
 func (c *floorCmd) Run(a *app) error {
 	if c.Trials < 2 {
 		return usage{errors.New("--trials: a floor takes 2 trials at least")}
 	}
 	e, err := c.open(a, "floor-"+c.Meter, func(s *matrix.Spec) error {
+		if runsAlready(s) {
+			return usage{errors.New(notSized)}
+		}
 		s.Rest, s.Free = 0, false // a floor is of the work
 		s.Probe = s.Probe || c.Meter == "vram" && !c.NoProbe && hasInside(s)
 		return nil
@@ -38,6 +49,9 @@ func (c *floorCmd) Run(a *app) error {
 		return err
 	}
 	defer e.close()
+	if err := e.onlyStarted(a, notSized); err != nil {
+		return err
+	}
 	o := lab.FloorOptions{Meter: lab.FloorMeter(c.Meter), Most: c.Trials, Slower: c.Slower}
 	own := e.ready.runner.Options.Timeouts.Prompt
 	o.Limit = func(d time.Duration) { e.ready.runner.Options.Timeouts.Prompt = least(d, own) }

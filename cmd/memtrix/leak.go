@@ -19,6 +19,11 @@ type leakCmd struct {
 	Rest    time.Duration `help:"Idle time after each prompt; by default the spec's rest:, 11s (ComfyUI tidies up 10 s after a prompt)." placeholder:"11s"`
 }
 
+// Help is shown under --help.
+func (leakCmd) Help() string {
+	return `Exit status: 0 when all prompts passed and nothing leaks, 1 when memory grows with every prompt or a prompt failed (out of memory, say), 2 for wrong usage or a bad spec, 3 when it could not be measured, 130 stopped by Ctrl-C; the same command goes on from there.`
+}
+
 func (c *leakCmd) Run(a *app) error {
 	switch {
 	case c.Prompts < lab.FewestPrompts || c.Prompts > 1000:
@@ -61,7 +66,7 @@ func (c *leakCmd) Run(a *app) error {
 		}
 		return nil
 	})
-	return errors.Join(c.show(a, e, leaks), err, answered(err, leaks, func(r lab.LeakReport) bool { return len(r.Leaks) == 0 }))
+	return errors.Join(c.show(a, e, leaks), err, answered(err, leaks, lab.LeakReport.Clean))
 }
 
 func (c *leakCmd) show(a *app, e *experiment, leaks []lab.LeakReport) error {
@@ -92,11 +97,17 @@ func writeLeak(a *app, r lab.LeakReport) error {
 		name += "  SIMULATED: no measurement"
 	}
 	fmt.Fprintf(a.stdout, "%s  (%d prompts, trial %d, %s)\n", reports.OneLine(name), r.Prompts, r.Trial, r.Outcome)
+	for _, line := range endedLines(r) {
+		fmt.Fprintln(a.stdout, "  "+reports.OneLine(line))
+	}
 	for _, line := range r.Verdict {
 		fmt.Fprintln(a.stdout, "  "+reports.OneLine(line))
 	}
 	for _, line := range r.Keeps {
 		fmt.Fprintln(a.stdout, "  what keeps it: "+reports.OneLine(line))
+	}
+	if len(r.Meters) == 0 {
+		return nil
 	}
 	table := reports.LeakTable{Prompts: r.Prompts}
 	for _, m := range r.Meters {
@@ -105,4 +116,24 @@ func writeLeak(a *app, r lab.LeakReport) error {
 		})
 	}
 	return table.Write(a.stdout)
+}
+
+// endedLines say how a trial that did not pass ended: what, where, and what to do.
+func endedLines(r lab.LeakReport) []string {
+	f := r.Failure
+	if f == nil {
+		return nil
+	}
+	ended := "ended: " + reports.Verdict(memtrix.Outcome{Kind: r.Outcome, Memory: f.Memory, How: f.How, Phase: f.Phase, Node: f.Node})
+	if f.Prompt > 0 {
+		ended += fmt.Sprintf(", in prompt %d", f.Prompt)
+	}
+	lines := []string{ended}
+	if f.Message != "" {
+		lines = append(lines, "  "+f.Message)
+	}
+	for _, text := range f.Advice {
+		lines = append(lines, "  advice: "+text)
+	}
+	return lines
 }

@@ -80,6 +80,9 @@ func detail(ctx context.Context, rd *ready, bench *lab.Bench, db *results.DB, t 
 	if t.Simulated {
 		return nil, fmt.Errorf("a simulated server has no torch")
 	}
+	if t.Cell.Version.Attached != nil {
+		return nil, fmt.Errorf("a server that runs cannot be started with torch's native allocator")
+	}
 	cell := t.Cell
 	cell.Probe = false
 	cell.Settings = maps.Clone(cell.Settings)

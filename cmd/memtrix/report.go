@@ -19,6 +19,11 @@ type reportCmd struct {
 	Trial   int64  `help:"One trial, from inside: what its probe told of each node and model." placeholder:"ID"`
 }
 
+// Help is shown under --help.
+func (reportCmd) Help() string {
+	return `Exit status: 0 when it is shown, whatever became of the trials; 1 when --fail-on found one of its changes; 2 for wrong usage, or a session or trial that is not there; 3 when it cannot be read or written.`
+}
+
 func (c *reportCmd) Run(a *app) error {
 	rules, err := parseFailOn(c.FailOn)
 	if err != nil {
