@@ -8,7 +8,7 @@ HAS_BROWSER = test -n "$$MEMTRIX_BROWSER" || \
   command -v chromium-headless-shell >/dev/null || command -v headless-shell >/dev/null || command -v chromium >/dev/null || \
   command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || command -v google-chrome-stable >/dev/null
 
-.PHONY: actionlint calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser ci-browser page-paint clean
+.PHONY: actionlint calibrate-bisect demo build test fmt vet staticcheck unit kills cost night abba confusion calibrate suite-year fuzz fuzz-safetensors fuzz-log browser ci-browser page-paint windows clean
 
 # make demo                        a simulated ComfyUI
 # make demo COMFYUI=DIR [PYTHON=P] the same settings on a real one
@@ -20,6 +20,11 @@ demo: build
 
 build:
 	$(GO) build -o memtrix ./cmd/memtrix
+
+# memtrix.exe, for why, classify, convert and the like: needs a C compiler for Windows
+# (Debian: gcc-mingw-w64-x86-64). What starts a ComfyUI has not been run there.
+windows:
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=1 CC=$(or $(MINGW),x86_64-w64-mingw32-gcc) $(GO) build -o memtrix.exe ./cmd/memtrix
 
 test: fmt vet staticcheck ci-browser unit
 
@@ -113,4 +118,4 @@ actionlint:
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 -config-file examples/nightly/actionlint.yaml examples/nightly/memtrix.yml
 
 clean:
-	rm -rf memtrix demo-results
+	rm -rf memtrix memtrix.exe demo-results

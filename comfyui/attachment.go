@@ -193,6 +193,8 @@ const lostFor = 40 * time.Second
 const (
 	attachedPause = 15 * time.Second // at the most, between two attempts to connect
 	attachedPoll  = time.Second
+	// watchPace is how often a process is looked at; a look costs it nothing.
+	watchPace = 100 * time.Millisecond
 )
 
 // watchServer closes gone when the server is.

@@ -40,10 +40,6 @@ type watched struct {
 	over   chan struct{}
 }
 
-// watchPace is how often a process is looked at; a look costs the process
-// nothing.
-const watchPace = 100 * time.Millisecond
-
 // watchProcess begins to watch a process; start tells it from a later one with
 // its number.
 func watchProcess(pid int, start string) *watched {
