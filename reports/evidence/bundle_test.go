@@ -368,7 +368,7 @@ func TestSimulated(t *testing.T) {
 	in.Trial = &trial
 	_, files := bundled(t, in)
 	for name, text := range files {
-		for _, wrong := range []string{"git checkout", "git clone", "curl ", "pip install -r req"} {
+		for _, wrong := range []string{"/usr/bin/memtrix", "git checkout", "git clone", "curl ", "pip install -r req"} {
 			if strings.Contains(text, wrong) {
 				t.Errorf("%s has %q", name, wrong)
 			}

@@ -37,6 +37,9 @@ func folders(in Input) []redact.Folder {
 	if v.Attached != nil {
 		argv = v.Attached.Argv
 	}
+	if t.Simulated && len(argv) > 0 {
+		add("memtrix", argv[0])
+	}
 	python := v.Python
 	for i, word := range argv {
 		if base := slashed(word); i <= 2 && path.Base(base) == "main.py" {
