@@ -339,12 +339,16 @@ func TestWithoutPackages(t *testing.T) {
 // TestLowerBound checks that a peak is a lower bound where the log told of more than
 // was sampled: in the tables, of the node that failed only, and in the paste.
 func TestLowerBound(t *testing.T) {
-	in := failing(t)
+	in := light(failing(t))
 	trial := *in.Trial
-	trial.Series = nil
+	trial.Spans = failing(t).Trial.Spans
 	trial.Outcome.Evidence = append(slices.Clone(trial.Outcome.Evidence), "Currently allocated     : 3.50 GiB")
 	in.Trial = &trial
-	_, files := bundled(t, in)
+	c, err := Gather(in)
+	must(t, err)
+	table, err := c.comparisonCSV()
+	must(t, err)
+	files := map[string]string{"report.md": string(c.report(nil)), "paste.txt": string(c.paste()), "comparison.csv": string(table)}
 	for name, wants := range map[string][]string{
 		"report.md":      {"1 of 1 oom of vram | at least 3034 |", "| prompt 1 | 8.0 | 9.0 | 2800 |", "| prompt 2 | 9.0 | 12.0 | at least 3034 |", "KSampler (5) | 9.0 | 12.0 | at least 3034 |", "At least: the allocator"},
 		"paste.txt":      {"VRAM peak at least 3034 MiB"},
