@@ -49,11 +49,11 @@ func (c *bisectCmd) runSpec(a *app) error {
 	if err != nil {
 		return err
 	}
-	db, err := results.Open(a.ctx, c.Results)
+	db, done, err := openToWrite(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
-	defer db.Close()
+	defer done()
 	if err := s.open(db); err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -134,30 +133,8 @@ func (c *convertCmd) write(a *app, prompt map[string]memtrix.GraphNode) error {
 		_, err := a.stdout.Write(b.Bytes())
 		return err
 	}
-	if err := writeWhole(c.Output, b.Bytes()); err != nil {
-		return cannot{fmt.Errorf("write prompt: %w", err)}
-	}
-	return nil
-}
-
-// writeWhole never leaves half a file under the name. What is there and is no plain
-// file (a link, a pipe, /dev/null) is written to, and stays what it is.
-func writeWhole(path string, data []byte) error {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(path, data, 0o644)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".prompt-*")
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, withoutPath(err))
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("%s: %w", path, withoutPath(err))
+	if err := output(a, c.Output, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err }); err != nil {
+		return err
 	}
 	return nil
 }

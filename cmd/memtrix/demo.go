@@ -3,9 +3,12 @@ package main
 import (
 	_ "embed"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"memtrix/matrix"
-	"memtrix/results"
+	"memtrix/reports"
 )
 
 //go:embed demo.yaml
@@ -27,11 +30,11 @@ func (c *demoCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	db, err := results.Open(a.ctx, c.Results)
+	db, done, err := openToWrite(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
-	defer db.Close()
+	defer done()
 	s, err := runSpec(a, spec, db, "new", c.Quiet, false)
 	if s == nil {
 		return err
@@ -39,7 +42,23 @@ func (c *demoCmd) Run(a *app) error {
 	if err := finishRun(a, s, c.Results, err); err != nil {
 		return err
 	}
+	fmt.Fprint(a.stdout, reports.Lines(lookAgain(os.Args[0], c.Results)))
 	return verdict(s)
+}
+
+// demoResults is the demonstration's own results folder, so that it stays away from what
+// a person measured.
+const demoResults = "demo-results"
+
+// lookAgain are the commands that show results of another folder than the usual one.
+func lookAgain(program, dir string) string {
+	if cwd, err := os.Getwd(); err == nil {
+		if rel, err := filepath.Rel(cwd, dir); err == nil && filepath.IsLocal(rel) {
+			dir = rel
+		}
+	}
+	report := repeatCommand([]string{program, "report", "--results", dir})
+	return fmt.Sprintf("\nto look again:       %s\nas one page to read: %s --format html -o demo.html\n", report, report)
 }
 
 func (c *demoCmd) spec() (*matrix.Spec, error) {

@@ -175,28 +175,27 @@ func writeBundle(out string, force bool, folder string, files []evidence.File) e
 	for _, f := range files {
 		path := filepath.Join(out, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return cannot{fmt.Errorf("write evidence: %w", err)}
+			return unwritable(out, err)
 		}
 		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
-			return cannot{fmt.Errorf("write evidence: %w", err)}
+			return unwritable(out, err)
 		}
 	}
 	return nil
 }
 
 // writeZip writes beside the name and renames, so that no half of a file has it.
-func writeZip(out, folder string, files []evidence.File) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(out), ".memtrix-evidence-*")
+func writeZip(out, folder string, files []evidence.File) error {
+	f, done, err := create(out)
 	if err != nil {
-		return cannot{fmt.Errorf("write evidence: %w", err)}
+		return unwritable(out, err)
 	}
-	defer os.Remove(f.Name())
-	err = evidence.Zip(f, folder, files)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), out)
+	if err := evidence.Zip(f, folder, files); err != nil {
+		_ = done(false)
+		return unwritable(out, err)
 	}
-	if err != nil {
-		return cannot{fmt.Errorf("write evidence: %w", err)}
+	if err := done(true); err != nil {
+		return unwritable(out, err)
 	}
 	return nil
 }

@@ -128,6 +128,7 @@ func run(a app, args []string) int {
 		kong.Writers(a.stdout, a.stderr),
 		kong.Exit(func(n int) { code = n }),
 		kong.UsageOnError(),
+		kong.NamedMapper("existingdir", kong.MapperFunc(resultsDir)),
 		kong.PostBuild(tellStatuses),
 	)
 	if err != nil {

@@ -51,11 +51,11 @@ func (c *runCmd) Run(a *app) error {
 	}
 	c.ownModels(a, spec)
 	c.say(spec)
-	db, err := results.Open(a.ctx, c.Results)
+	db, done, err := openToWrite(a, c.Results)
 	if err != nil {
-		return cannot{err}
+		return err
 	}
-	defer db.Close()
+	defer done()
 	s, err := runSpec(a, spec, db, c.Session, c.Quiet, c.Confirm)
 	if err != nil && s == nil {
 		return err

@@ -27,7 +27,39 @@ func show(a *app, s *reports.Session, dir string) error {
 	for _, f := range files {
 		fmt.Fprintln(a.stdout, reports.OneLine(f))
 	}
+	warning, err := notDrawn(err)
+	if warning != "" {
+		fmt.Fprintln(a.stderr, "memtrix:", reports.OneLine(warning))
+	}
 	return errors.Join(tableErr, err)
+}
+
+// notDrawn makes one warning of pictures that may not be written: who looks at results of
+// somebody else, or on a disk that is read only, sees them all the same. Other errors stay.
+func notDrawn(err error) (warning string, rest error) {
+	all := []error{err}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		all = many.Unwrap()
+	}
+	var refused, others []error
+	for _, e := range all {
+		switch {
+		case e == nil:
+		case errors.Is(e, os.ErrPermission) || errors.Is(e, syscall.EROFS):
+			refused = append(refused, e)
+		default:
+			others = append(others, e)
+		}
+	}
+	switch n := len(refused); n {
+	case 0:
+		return "", err
+	case 1:
+		warning = "a picture is not written: " + refused[0].Error()
+	default:
+		warning = fmt.Sprintf("%d pictures are not written: %v", n, refused[0])
+	}
+	return warning, errors.Join(others...)
 }
 
 // unlessUnread drops the error of a reader that went away (| head): what could

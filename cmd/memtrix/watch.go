@@ -47,15 +47,15 @@ func (c *watchCmd) Run(a *app) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	db, err := results.Open(a.ctx, c.Results)
-	if err != nil {
-		return cannot{err}
-	}
-	defer db.Close()
-	v, err := c.version(a, db)
+	v, err := c.version(a) // before anything is made
 	if err != nil {
 		return err
 	}
+	db, done, err := openToWrite(a, c.Results)
+	if err != nil {
+		return err
+	}
+	defer done()
 	session, err := db.StartSession(a.ctx, memtrix.WatchSpec, "")
 	if err != nil {
 		return cannot{err}
@@ -103,13 +103,10 @@ func (c *watchCmd) check() error {
 
 // version looks who is to be watched. A process that does not answer as a ComfyUI is
 // one that is only recorded.
-func (c *watchCmd) version(a *app, db *results.DB) (memtrix.Version, error) {
+func (c *watchCmd) version(a *app) (memtrix.Version, error) {
 	provider := newProvider(a, true, c.Quiet)
 	defer provider.Close()
-	w, err := newWorld(a.ctx, db, provider)
-	if err != nil {
-		return memtrix.Version{}, err
-	}
+	w := &world{ctx: a.ctx, attach: &comfyui.AttachTarget{}, provider: provider}
 	if c.URL != "" {
 		v, err := w.attached(matrix.VersionEntry{URL: c.URL, PID: c.PID})
 		if err != nil {
