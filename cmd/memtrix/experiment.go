@@ -31,6 +31,7 @@ type experimentFlags struct {
 // experiment is a session of tries.
 type experiment struct {
 	db    *results.DB
+	done  func()
 	ready *ready
 	bench *lab.Bench
 	cells []memtrix.PlannedCell
@@ -48,16 +49,16 @@ func (f *experimentFlags) open(a *app, name string, adjust func(*matrix.Spec) er
 	if err := adjust(spec); err != nil {
 		return nil, err
 	}
-	db, err := results.Open(a.ctx, f.Results)
+	db, done, err := openToWrite(a, f.Results)
 	if err != nil {
-		return nil, cannot{err}
+		return nil, err
 	}
 	rd, err := makeReady(a, spec, db, "."+name, f.Session, f.Quiet)
 	if err != nil {
-		db.Close()
+		done()
 		return nil, err
 	}
-	e := &experiment{db: db, ready: rd}
+	e := &experiment{db: db, done: done, ready: rd}
 	rd.runner.Progress = &counted{Display: rd.display}
 	e.bench = &lab.Bench{Runner: rd.runner, Store: db, Session: rd.session}
 	for _, c := range rd.plan.Cells {
@@ -76,7 +77,7 @@ func (f *experimentFlags) open(a *app, name string, adjust func(*matrix.Spec) er
 
 func (e *experiment) close() {
 	e.ready.close()
-	e.db.Close()
+	e.done()
 }
 
 // runsAlready says that all versions of a spec are servers that somebody else started.
