@@ -346,6 +346,9 @@ func bisectWords(o command.Options, r *command.Report, seconds float64) []string
 	case r.From == r.To:
 		words = append(words, fmt.Sprintf("First bad: %s (%d of %d), %.1f %% sure. The last good one is %s. %s",
 			o.Candidates[r.From], r.From+1, len(o.Candidates), 100*r.Sure, o.Candidates[r.From-1], effort))
+	case r.Verdict == bisect.GaveUp && !r.Answers():
+		words = append(words, fmt.Sprintf("There is no answer yet: the first bad one may be any of %d of %d candidates, from %s (%d) to %s (%d) with %.0f %%. %s",
+			r.To-r.From+1, len(o.Candidates), o.Candidates[r.From], r.From+1, o.Candidates[r.To], r.To+1, 100*r.Sure, effort))
 	default:
 		likely := ""
 		if r.StandsOut() {
