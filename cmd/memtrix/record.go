@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -112,12 +113,20 @@ func (c *recordCmd) report(a *app, r *recording.Result) error {
 	if c.Output != "" {
 		f, err := os.Create(c.Output)
 		if err != nil {
-			return cannot{fmt.Errorf("write the recording: %w", err)}
+			// The command has run: what was recorded of it is shown instead.
+			if !c.JSON {
+				w = a.stdout
+			}
+			return errors.Join(unwritable(c.Output, err), recordingTo(w, c.JSON, rec, o))
 		}
 		defer f.Close()
 		w = f
 	}
-	if c.JSON {
+	return recordingTo(w, c.JSON, rec, o)
+}
+
+func recordingTo(w io.Writer, asJSON bool, rec reports.Recording, o reports.TableOptions) error {
+	if asJSON {
 		return reports.RecordingJSON(w, rec)
 	}
 	return reports.RecordingTable(w, rec, o)
