@@ -67,7 +67,7 @@ var forms = []form{
 	of("Discord bot token", gitleaks, ".", `\b[MNO][A-Za-z0-9_\-]{23,27}\.[A-Za-z0-9_\-]{6}\.[A-Za-z0-9_\-]{27,40}`),
 	of("Telegram bot token", "https://core.telegram.org/bots/api#authorizing-your-bot", ":aa", `\b[0-9]{8,10}:AA[A-Za-z0-9_\-]{32,34}`),
 	of("npm token", gitleaks, "npm_", `\bnpm_[A-Za-z0-9]{36}\b`),
-	of("PyPI token", "https://pypi.org/help/#apitoken", "pypi-", `\bpypi-[A-Za-z0-9_\-]{32,}`),
+	of("PyPI token", "https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns", "pypi-", `\bpypi-[A-Za-z0-9_\-]{32,}`),
 	of("Tailscale key", "https://tailscale.com/kb/1085/auth-keys", "tskey-", `\btskey-[a-z]+-[A-Za-z0-9\-]{16,}`),
 	of("account key of Azure", gitleaks, "accountkey= sharedaccesskey=", `(?i)\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{20,}=*)`),
 }
