@@ -216,6 +216,13 @@ func (s *somebodys) attach(w memtrix.Workflow, change func(*AttachRequest)) (*At
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	started, heard := s.begin(target, v, w)
+	return started.(*Attachment), heard
+}
+
+// begin starts a target on the server and waits until it is ready.
+func (s *somebodys) begin(target memtrix.Target, v memtrix.Version, w memtrix.Workflow) (memtrix.Instance, func() ([]memtrix.Event, []memtrix.LogLine)) {
+	s.t.Helper()
 	var mu sync.Mutex
 	var events []memtrix.Event
 	var lines []memtrix.LogLine
@@ -224,11 +231,10 @@ func (s *somebodys) attach(w memtrix.Workflow, change func(*AttachRequest)) (*At
 		Event: func(e memtrix.Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) },
 		Log:   func(l memtrix.LogLine) { mu.Lock(); defer mu.Unlock(); lines = append(lines, l) },
 	}
-	started, err := target.Start(s.t.Context(), job)
+	i, err := target.Start(s.t.Context(), job)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	i := started.(*Attachment)
 	s.t.Cleanup(func() { i.Stop(context.Background()) })
 	if err := i.Ready(s.t.Context()); err != nil {
 		s.t.Fatal(err)

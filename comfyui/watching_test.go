@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,28 +24,8 @@ func (s *somebodys) watch() (*Watching, func() ([]memtrix.Event, []memtrix.LogLi
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var mu sync.Mutex
-	var events []memtrix.Event
-	var lines []memtrix.LogLine
-	job := memtrix.Job{
-		Cell: memtrix.Cell{Version: v, Workflow: memtrix.Watched("now")}, Dir: s.t.TempDir(), Epoch: time.Now(),
-		Event: func(e memtrix.Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) },
-		Log:   func(l memtrix.LogLine) { mu.Lock(); defer mu.Unlock(); lines = append(lines, l) },
-	}
-	started, err := target.Start(s.t.Context(), job)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	w := started.(*Watching)
-	s.t.Cleanup(func() { w.Stop(context.Background()) })
-	if err := w.Ready(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
-	return w, func() ([]memtrix.Event, []memtrix.LogLine) {
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(events), slices.Clone(lines)
-	}
+	started, heard := s.begin(target, v, memtrix.Watched("now"))
+	return started.(*Watching), heard
 }
 
 // cheap makes questions cost nothing, so that a test need not wait between them.

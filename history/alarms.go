@@ -195,7 +195,7 @@ func (l Line) wentBack(c Change) bool {
 			continue
 		}
 		step := c.After - c.Before
-		if off := (median(v) - c.Before) / step; off > 0.25 || off < -0.25 {
+		if off := (regress.Median(v) - c.Before) / step; off > 0.25 || off < -0.25 {
 			return false
 		}
 		if back++; back == nightsBack {

@@ -125,7 +125,7 @@ func (l Line) points(meter string) (points []regress.Point, place []int, unit me
 		}
 		point := regress.Point{Outcome: memtrix.Pass}
 		if v := p.Values(meter); len(v) > 0 {
-			point.Value, point.Known = inUnit(median(v), unit), true
+			point.Value, point.Known = inUnit(regress.Median(v), unit), true
 		} else if n, first := p.Failed(); n > 0 {
 			point.Outcome = first
 		}
@@ -210,15 +210,6 @@ func hardwareText(name string) string {
 		return ""
 	}
 	return name
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	n := len(v)
-	if n == 0 {
-		return 0
-	}
-	return (v[(n-1)/2] + v[n/2]) / 2
 }
 
 // Where says what a line or a change is about: "sdxl, dynamic-vram=off, card-8g".

@@ -153,7 +153,7 @@ func (f *Found) night(l Line, meter string, known []Change) {
 			unit = unitOf(p.Trials, meter)
 		}
 		if v, _ := p.split(meter, unit); len(v) > 0 {
-			nights, place = append(nights, median(v)), append(place, i)
+			nights, place = append(nights, regress.Median(v)), append(place, i)
 		}
 	}
 	regular, confirming := l.Places[last].split(meter, unit)
@@ -164,7 +164,7 @@ func (f *Found) night(l Line, meter string, known []Change) {
 	from := l.since(meter, known, place)
 	from = max(from, lastLevel(nights, from, o))
 	nights, place = nights[from:], place[from:]
-	now := append([]float64{median(regular)}, confirming...)
+	now := append([]float64{regress.Median(regular)}, confirming...)
 	switch state, c := regress.Tonight(nights, now, o); state {
 	case regress.Suspect:
 		f.Suspects = append(f.Suspects, Suspect{

@@ -24,7 +24,7 @@ func Levels(points []Point, o Options) []Change {
 	if len(y) < fewestBefore+fewestNew {
 		return nil
 	}
-	grain := o.Floor.least(medianOf(y)) / 16
+	grain := o.Floor.least(Median(y)) / 16
 	found := large(y, cuts(y, grain), o.Floor)
 	runs := drifts(y, found, grain)
 	var all []Change

@@ -59,8 +59,8 @@ func Tonight(history, now []float64, o Options) (State, Change) {
 		if len(base) < fewestRecent {
 			break
 		}
-		z, chance := against(base, group, o.Floor.least(medianOf(base))/16)
-		before, after := medianOf(base), medianOf(group)
+		z, chance := against(base, group, o.Floor.least(Median(base))/16)
+		before, after := Median(base), Median(group)
 		if math.Abs(after-before) < o.Floor.least(before) {
 			continue
 		}
@@ -99,7 +99,7 @@ func against(base, group []float64, grain float64) (z, chance float64) {
 	w := newWindow(base, grain)
 	n, k := len(base), len(group)
 	phi := w.correlation()
-	mid, sorted := medianOf(base), sortedCopy(group)
+	mid, sorted := Median(base), sortedCopy(group)
 	var mean float64
 	for _, v := range w.x {
 		mean += v / float64(n)

@@ -15,7 +15,7 @@ func (o Options) shift(y []float64, at []int, found []cut, i int) Change {
 		to = found[i+1].at
 	}
 	old, now := y[from:found[i].at], y[found[i].at:to]
-	before, after := medianOf(old), medianOf(now)
+	before, after := Median(old), Median(now)
 	return Change{
 		Kind: Shift, At: at[found[i].at], Before: before, After: after,
 		Confidence: confidence(found[i]),
@@ -64,7 +64,7 @@ func (o Options) amount(d float64) string {
 // position says where the new values lie among the old: "3 of 3 above all 40 earlier".
 func position(old, now []float64) string {
 	sorted := sortedCopy(old)
-	side, up := "below", medianOf(now) > median(sorted)
+	side, up := "below", Median(now) > median(sorted)
 	if up {
 		side = "above"
 	}

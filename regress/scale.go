@@ -14,7 +14,8 @@ func median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-func medianOf(y []float64) float64 {
+// Median of numbers in any order, which stay as they are; 0 of none.
+func Median(y []float64) float64 {
 	return median(sortedCopy(y))
 }
 

@@ -351,7 +351,7 @@ func local(y []float64, from, at, to int, grain float64) split {
 // than three deviations.
 func place(y []float64, at int, grain float64) int {
 	n := len(y)
-	a, b := medianOf(y[:at]), medianOf(y[at:])
+	a, b := Median(y[:at]), Median(y[at:])
 	s := max(spread(y[:at], a), spread(y[at:], b), grain, math.Abs(b-a)/100)
 	cost := func(v, level float64) float64 {
 		d := min(math.Abs(v-level)/s, 3)
@@ -375,5 +375,5 @@ func spread(y []float64, level float64) float64 {
 	for i, v := range y {
 		d[i] = math.Abs(v - level)
 	}
-	return medianOf(d) * madToSD
+	return Median(d) * madToSD
 }

@@ -87,7 +87,7 @@ func clipped(y []float64, ats []int, grain float64) (x []float64, rss float64) {
 		if i < len(ats) {
 			to = ats[i]
 		}
-		level := medianOf(y[from:to])
+		level := Median(y[from:to])
 		s := max(spread(y[from:to], level), grain)
 		var mean float64
 		for j := from; j < to; j++ {
@@ -203,7 +203,7 @@ func smoothed(y []float64, s float64) []float64 {
 	const side = 4
 	x := make([]float64, len(y))
 	for i, v := range y {
-		mid := medianOf(y[max(0, i-side):min(len(y), i+side+1)])
+		mid := Median(y[max(0, i-side):min(len(y), i+side+1)])
 		x[i] = min(max(v, mid-3*s), mid+3*s)
 	}
 	return x
@@ -214,8 +214,8 @@ func levels(y []float64, found []cut) []float64 {
 	var all []float64
 	from := 0
 	for _, c := range found {
-		all = append(all, medianOf(y[from:c.at]))
+		all = append(all, Median(y[from:c.at]))
 		from = c.at
 	}
-	return append(all, medianOf(y[from:]))
+	return append(all, Median(y[from:]))
 }

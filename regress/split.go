@@ -116,7 +116,7 @@ func (w *window) skew(at int) float64 {
 // median of those inside: what a habit of spikes or a second mode has shown before is
 // no news.
 func (w *window) beyond(from, to int) float64 {
-	level := medianOf(w.y[from:to])
+	level := Median(w.y[from:to])
 	a, b := w.sum[to]-w.sum[from], w.sum[len(w.x)]
 	up := a*float64(len(w.x)) > b*float64(to-from)
 	n := 0

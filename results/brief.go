@@ -127,17 +127,7 @@ type briefReader struct {
 }
 
 func (r *briefReader) each(query string, scan func(*sql.Rows) error, args ...any) error {
-	rows, err := r.tx.QueryContext(r.ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return eachRow(r.ctx, r.tx, query, scan, args...)
 }
 
 // shared reads sessions, versions, workflows and environments.

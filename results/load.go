@@ -70,7 +70,12 @@ type reader struct {
 
 // each runs a query that ends in a condition on trials t, and gives its rows.
 func (r *reader) each(query, order string, scan func(*sql.Rows) error) error {
-	rows, err := r.tx.QueryContext(r.ctx, query+` WHERE `+r.where+` ORDER BY `+order, r.arg)
+	return eachRow(r.ctx, r.tx, query+` WHERE `+r.where+` ORDER BY `+order, scan, r.arg)
+}
+
+// eachRow runs a query and gives its rows.
+func eachRow(ctx context.Context, tx *sql.Tx, query string, scan func(*sql.Rows) error, args ...any) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"memtrix/internal/filelock"
 )
 
 // lock is the right to write to a results folder. It belongs to the open file:
@@ -24,7 +26,7 @@ func acquire(dir string) (*lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("results folder %s is not writable: %w", dir, err)
 	}
-	got, err := tryLock(f)
+	got, err := filelock.Try(f)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock results folder %s: %w", dir, err)

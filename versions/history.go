@@ -18,11 +18,16 @@ func (p *Provider) History(ctx context.Context, src, good, bad string) (from sou
 	if err != nil {
 		return from, nil, cannot(ctx, err)
 	}
-	g, err := repo.Resolve(ctx, good)
+	return between(ctx, repo, repo.Resolve, good, bad)
+}
+
+// between is the history of a repository between two commits, named as resolve knows them.
+func between(ctx context.Context, repo *source.Repo, resolve func(context.Context, string) (source.Commit, error), good, bad string) (from source.Step, steps []source.Step, err error) {
+	g, err := resolve(ctx, good)
 	if err != nil {
 		return from, nil, cannot(ctx, err)
 	}
-	b, err := repo.Resolve(ctx, bad)
+	b, err := resolve(ctx, bad)
 	if err != nil {
 		return from, nil, cannot(ctx, err)
 	}
@@ -48,19 +53,7 @@ func (p *Provider) PackHistory(ctx context.Context, url, good, bad string) (from
 	if err != nil {
 		return from, nil, err
 	}
-	g, err := repo.ResolveRef(ctx, good)
-	if err != nil {
-		return from, nil, cannot(ctx, err)
-	}
-	b, err := repo.ResolveRef(ctx, bad)
-	if err != nil {
-		return from, nil, cannot(ctx, err)
-	}
-	if from, err = repo.Describe(ctx, g); err != nil {
-		return from, nil, cannot(ctx, err)
-	}
-	steps, err = repo.Between(ctx, g, b)
-	return from, steps, cannotOrNil(ctx, err)
+	return between(ctx, repo, repo.ResolveRef, good, bad)
 }
 
 // PackageVersions lists the versions of a package between two, both left out, in the

@@ -46,9 +46,14 @@ func settled(s State, now memtrix.Settings, name, thing string) Candidate {
 }
 
 func differingSettings(a, b memtrix.Settings) []string {
+	return differing(a, b, func(v, w string) bool { return v == w })
+}
+
+// differing names, in order, what one of two maps lacks or has otherwise.
+func differing[M ~map[string]V, V any](a, b M, same func(V, V) bool) []string {
 	var out []string
-	for name := range a {
-		if v, ok := b[name]; !ok || v != a[name] {
+	for name, v := range a {
+		if w, ok := b[name]; !ok || !same(v, w) {
 			out = append(out, name)
 		}
 	}
@@ -123,22 +128,9 @@ func packWord(packs map[string]matrix.PackEntry, name string) string {
 }
 
 func differingPacks(a, b map[string]matrix.PackEntry) []string {
-	same := func(p, q matrix.PackEntry) bool {
+	return differing(a, b, func(p, q matrix.PackEntry) bool {
 		return p.Git == q.Git && p.Commit == q.Commit && p.Path == q.Path && p.Ignore == q.Ignore
-	}
-	var out []string
-	for name, p := range a {
-		if q, ok := b[name]; !ok || !same(p, q) {
-			out = append(out, name)
-		}
-	}
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
+	})
 }
 
 // SinglePack is the git pack whose commit a step changes, and its two commits; ok is

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"memtrix/bisect"
+	"memtrix/internal/filelock"
 )
 
 // head is the first line of a state file: which search it is of.
@@ -82,7 +83,7 @@ func OpenState(path string, h head) (*State, error) {
 var errGone = errors.New("it is gone")
 
 func (s *State) begin(h head) error {
-	if ok, err := tryLock(s.file); err != nil {
+	if ok, err := filelock.Try(s.file); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	} else if !ok {
 		return ErrBusy

@@ -56,7 +56,7 @@ func (c *evidenceCmd) Run(a *app) error {
 	if in.Others, err = db.OfWorkflow(a.ctx, t.Cell.Workflow.Hash); err != nil {
 		return cannot{err}
 	}
-	readRaw(&in, c.Results)
+	readRaw(&in)
 	in.Users, in.Hosts = whoAmI()
 	found, err := evidence.Gather(in)
 	if err != nil {
@@ -99,9 +99,8 @@ func (c *evidenceCmd) noTrial(a *app, db *results.DB) error {
 	return usage{fmt.Errorf("there is no trial %d in %s; newest: %s (memtrix report --results %s shows them)", c.Trial, db.Dir(), strings.Join(words, ", "), db.Dir())}
 }
 
-// readRaw reads a trial's raw files. A folder that moved with its results is found by
-// its name; one that is gone is said to be.
-func readRaw(in *evidence.Input, resultsDir string) {
+// readRaw reads a trial's raw files. A folder that is gone is said to be.
+func readRaw(in *evidence.Input) {
 	t := in.Trial
 	if t.Dir == "" {
 		if t.Outcome.Kind != memtrix.NotApplicable {
@@ -109,16 +108,12 @@ func readRaw(in *evidence.Input, resultsDir string) {
 		}
 		return
 	}
-	dir := t.Dir
-	if here := filepath.Join(resultsDir, "trials", filepath.Base(filepath.FromSlash(t.Dir))); !exists(dir) || exists(filepath.Join(here, comfyui.LogFile)) {
-		dir = here
-	}
-	if !exists(dir) {
+	if !exists(t.Dir) {
 		in.Missing = append(in.Missing, "the log and the events: the trial's folder is gone: "+t.Dir)
 		return
 	}
 	read := func(name, what string) []byte {
-		data, err := os.ReadFile(filepath.Join(dir, name))
+		data, err := os.ReadFile(filepath.Join(t.Dir, name))
 		if err != nil && (what != "" || !errors.Is(err, fs.ErrNotExist)) {
 			in.Missing = append(in.Missing, fmt.Sprintf("%s: %v", what, err))
 		}

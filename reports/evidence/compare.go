@@ -225,6 +225,11 @@ func medianPeak(trials []*memtrix.Trial, meter string) *int64 {
 			values = append(values, p.Value)
 		}
 	}
+	return median(values)
+}
+
+// median of numbers, whose order is lost; nil of none.
+func median[T int64 | float64](values []T) *T {
 	if len(values) == 0 {
 		return nil
 	}
@@ -242,13 +247,7 @@ func medianSeconds(trials []*memtrix.Trial) *float64 {
 			values = append(values, t.Prompts[min(n, 2)-1].Seconds)
 		}
 	}
-	if len(values) == 0 {
-		return nil
-	}
-	slices.Sort(values)
-	n := len(values)
-	m := (values[(n-1)/2] + values[n/2]) / 2
-	return &m
+	return median(values)
 }
 
 // counterpart is the row to hold against the first one. For a failure: what passes,

@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package results
+package filelock
 
 import (
 	"errors"
@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes an flock, which the kernel drops with the last descriptor.
-func tryLock(f *os.File) (bool, error) {
+// Try takes an flock, which the kernel drops with the last descriptor, however the
+// program ends. Commands that are started do not inherit the file.
+func Try(f *os.File) (bool, error) {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return false, nil

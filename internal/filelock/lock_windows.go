@@ -1,4 +1,4 @@
-package command
+package filelock
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks one byte far behind the text: a locked byte cannot be read by
-// others on Windows, and a person may look into the state.
-func tryLock(f *os.File) (bool, error) {
+// Try locks one byte far behind the text: a locked byte cannot be read by others on
+// Windows, and the text may be for them.
+func Try(f *os.File) (bool, error) {
 	far := &windows.Overlapped{OffsetHigh: 1}
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, far)
