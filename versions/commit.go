@@ -84,10 +84,15 @@ var notSource = map[string]bool{
 	"__pycache__": true, "node_modules": true,
 }
 
-// hashTree hashes path and content of the tree's Python files, in order.
+// hashTree hashes path and content of the tree's Python files, in order. The tree may be a
+// link to one, which WalkDir by itself would not follow.
 func hashTree(dir string) (string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

@@ -230,6 +230,14 @@ func TestHashTree(t *testing.T) {
 	if got := sum(); got == first {
 		t.Error("a new source file did not change the hash")
 	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Skip(err) // Windows, without the right to
+	}
+	want := sum()
+	if got, err := hashTree(link); err != nil || got != want {
+		t.Errorf("by a link to it: %q, %v, want %q", got, err, want)
+	}
 }
 
 func TestFindPython(t *testing.T) {

@@ -95,10 +95,15 @@ func withoutSecret(url string) string {
 	return scheme + "://" + host + "/" + path
 }
 
-// walk lists the files of a folder with slashes, sorted.
+// walk lists the files of a folder with slashes, sorted. The folder may be a link to one,
+// which WalkDir by itself would not follow.
 func walk(root string) ([]string, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
 	var files []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

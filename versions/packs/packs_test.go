@@ -178,6 +178,23 @@ func TestIdentify(t *testing.T) {
 	if b := identify(plain); a.Hash != b.Hash || a.Commit != "" {
 		t.Errorf("a neighbour of a single file counts: %+v, %+v", a, b)
 	}
+
+	link := filepath.Join(top, "link")
+	if err := os.Symlink(filepath.Dir(plain), link); err != nil {
+		t.Skip(err) // Windows, without the right to
+	}
+	if want, got := identify(filepath.Dir(plain)), identify(link); got.Hash != want.Hash {
+		t.Errorf("by a link to it: hash %s, want %s", got.Hash, want.Hash)
+	}
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(repo, link); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := identify(repo), identify(link); got.Hash != want.Hash || got.Commit != want.Commit {
+		t.Errorf("by a link to a repository: %+v, want %+v", got, want)
+	}
 }
 
 func TestRequirements(t *testing.T) {
