@@ -185,6 +185,9 @@ func (r *specReader) when(n ast.Node, e *Expectation) {
 		case "workflow":
 			e.Workflow, _ = r.word(f.value, "workflow")
 			e.workflowPos = position(f.value)
+		case "hardware":
+			e.Hardware, _ = r.word(f.value, "hardware")
+			e.hardwarePos = position(f.value)
 		default:
 			r.setting(f, e.Settings)
 		}

@@ -221,18 +221,21 @@ func (e WorkflowEntry) place(err error) pos {
 	return e.pos
 }
 
-// checkNames looks up the versions and workflows that expectations name.
+// checkNames looks up the versions, workflows and machines that expectations name.
 // Nothing is said while entries are missing for another reason.
 func (p *planner) checkNames(versions []memtrix.Version, workflows []memtrix.Workflow) {
 	if len(p.errs) > 0 {
 		return
 	}
-	var names, flows []string
+	var names, flows, machines []string
 	for _, v := range versions {
 		names = append(names, v.Name)
 	}
 	for _, w := range workflows {
 		flows = append(flows, w.Name)
+	}
+	for _, h := range p.spec.Hardware {
+		machines = append(machines, h.Name)
 	}
 	for _, e := range p.spec.Expect {
 		if e.Version != "" && !slices.Contains(names, e.Version) {
@@ -240,6 +243,9 @@ func (p *planner) checkNames(versions []memtrix.Version, workflows []memtrix.Wor
 		}
 		if e.Workflow != "" && !slices.Contains(flows, e.Workflow) {
 			p.fail(e.workflowPos, nil, "expect: no workflow is called %q%s", e.Workflow, suggest(e.Workflow, flows))
+		}
+		if e.Hardware != "" && !slices.Contains(machines, e.Hardware) {
+			p.fail(e.hardwarePos, nil, "expect: no hardware is called %q%s", e.Hardware, suggest(e.Hardware, machines))
 		}
 	}
 }
@@ -416,6 +422,7 @@ func (p *planner) expect() {
 func (e Expectation) about(c memtrix.Cell) bool {
 	return (e.Version == "" || e.Version == c.Version.Name) &&
 		(e.Workflow == "" || e.Workflow == c.Workflow.Name) &&
+		(e.Hardware == "" || e.Hardware == c.Hardware.Name) &&
 		matches(c.Settings, e.Settings)
 }
 
@@ -426,6 +433,9 @@ func (e Expectation) where() string {
 	}
 	if e.Workflow != "" {
 		where += " with workflow " + e.Workflow
+	}
+	if e.Hardware != "" {
+		where += " on hardware " + e.Hardware
 	}
 	return where
 }

@@ -232,6 +232,21 @@ func TestPlanExpect(t *testing.T) {
 	wantLines(t, p.Warnings, "dir/nightly.yaml:9:5: expect: no cell has {cache=none}")
 }
 
+// What is known to fail on a small machine is no news there, and is on another one.
+func TestPlanExpectOnHardware(t *testing.T) {
+	p := mustPlan(t, mustParse(t, `
+versions: [{sim: 0.29.0}]
+workflows: [sd15]
+settings: {list: [{}]}
+hardware: [as-is, {name: small, vram: 2GiB}, {name: large, vram: 20GiB}]
+expect:
+  - {when: {hardware: small}, outcome: oom}
+  - {when: {hardware: as-is, cache: none}, outcome: oom}
+`), nil)
+	wantLines(t, lines(p), "0.29.0 as-is sd15 default", "0.29.0 small sd15 default expect oom", "0.29.0 large sd15 default")
+	wantLines(t, p.Warnings, "dir/nightly.yaml:8:5: expect: no cell has {cache=none} on hardware as-is")
+}
+
 // A version that cannot be had leaves the others as they are; where none can be
 // had there is nothing to run.
 func TestPlanVersionInTrouble(t *testing.T) {
@@ -296,6 +311,8 @@ func TestPlanErrorsHavePlaces(t *testing.T) {
 	check(two+"expect: [{when: {version: 0.29.1, workflow: imge}, outcome: oom}]\n",
 		`dir/nightly.yaml:5:27: expect: no version is called "0.29.1"; did you mean "0.29.0"?`,
 		`dir/nightly.yaml:5:45: expect: no workflow is called "imge"; did you mean "image"?`)
+	check(two+"hardware: [{name: small, vram: 2GiB}]\nexpect: [{when: {hardware: smal}, outcome: oom}]\n",
+		`dir/nightly.yaml:6:28: expect: no hardware is called "smal"; did you mean "small"?`)
 	check("versions: [{sim: 0.29.0}]\nworkflows: [fixed]\n",
 		"dir/nightly.yaml:2:13: workflow fixed: nothing in it can be varied, so each prompt after the first would be served from the cache; name an input with vary:, or set prompts: 1")
 	mustPlan(t, mustParse(t, "versions: [{sim: 0.29.0}]\nworkflows: [fixed]\nprompts: 1\n"), nil)

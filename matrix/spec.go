@@ -181,11 +181,13 @@ type Expectation struct {
 	Settings memtrix.Settings
 	Version  string // "" for all
 	Workflow string // "" for all
+	Hardware string // "" for all
 	Outcome  memtrix.OutcomeKind
 
 	pos         pos
 	versionPos  pos
 	workflowPos pos
+	hardwarePos pos
 }
 
 // NewSpec is a spec with the defaults and without versions and workflows.

@@ -62,7 +62,11 @@ func writePlan(out io.Writer, plan *memtrix.Plan) error {
 	trials := 0
 	var b strings.Builder
 	for i, c := range plan.Cells {
-		fmt.Fprintf(&b, "%3d  %s  %s  %s\n", i+1, versionWords(c.Cell.Version), c.Cell.Workflow.Name, c.Cell.Settings)
+		fmt.Fprintf(&b, "%3d  %s  %s  %s", i+1, versionWords(c.Cell.Version), c.Cell.Workflow.Name, c.Cell.Settings)
+		if h := c.Cell.Hardware.Name; h != "" && h != matrix.AsIs.Name {
+			fmt.Fprintf(&b, "  %s", h)
+		}
+		b.WriteByte('\n')
 		switch c.Status {
 		case memtrix.StatusRun:
 			trials += max(c.Repeats, 1)

@@ -133,8 +133,8 @@ func TestTerminal(t *testing.T) {
 	lines := screen(t, b.String())
 	want := []string{
 		"no card found: VRAM is not recorded",
-		"cell 1/2  pass  93.2 s  0.29.0 default",
-		"cell 2/2  oom vram, KSampler (5)  5.0 s  0.29.0 vram-mode=high",
+		"trial 1/2  pass  93.2 s  0.29.0 default",
+		"trial 2/2  oom vram, KSampler (5)  5.0 s  0.29.0 vram-mode=high",
 	}
 	if len(lines) != 6 {
 		t.Fatalf("want 5 lines, got %q", lines)
@@ -144,7 +144,7 @@ func TestTerminal(t *testing.T) {
 			t.Errorf("line %d: want %q, got %q", i, w, lines[i])
 		}
 	}
-	if !strings.HasPrefix(lines[3], "cell 2/2 ") || !strings.Contains(lines[3], "=") {
+	if !strings.HasPrefix(lines[3], "trial 2/2 ") || !strings.Contains(lines[3], "=") {
 		t.Errorf("want a bar, got %q", lines[3])
 	}
 	if lines[4] != "2 cells done" || lines[5] != "" {

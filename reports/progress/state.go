@@ -81,12 +81,12 @@ func nodeName(n *memtrix.Node) string {
 	return reports.OneLine(memtrix.Span{Node: n}.Name())
 }
 
-// cellText is "cell 2/8".
+// cellText is "trial 2/8": each repeat of a cell counts.
 func (s *state) cellText() string {
 	if s.total > 0 {
-		return fmt.Sprintf("cell %d/%d", s.cell, s.total)
+		return fmt.Sprintf("trial %d/%d", s.cell, s.total)
 	}
-	return fmt.Sprintf("cell %d", s.cell)
+	return fmt.Sprintf("trial %d", s.cell)
 }
 
 // workText is "prompt 1/3  KSampler (5)  step 2/4".
