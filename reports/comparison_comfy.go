@@ -1,8 +1,10 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,11 +43,19 @@ func ComparisonComfy(w io.Writer, c history.Comparison) error {
 	return err
 }
 
-// inPlanOrder puts cells by workflow and settings: a table is read beside another one.
+// inPlanOrder puts cells by workflow, settings and the size of the card, small ones first
+// and the machine as it is last: a table is read beside another one.
 func inPlanOrder(cells []history.CellPair) []history.CellPair {
 	cells = slices.Clone(cells)
+	size := func(p history.CellPair) int64 {
+		if n := p.B[0].Trial.Cell.Hardware.VRAM; n > 0 {
+			return n
+		}
+		return math.MaxInt64
+	}
 	slices.SortStableFunc(cells, func(a, b history.CellPair) int {
-		return strings.Compare(a.Workflow+"\x00"+a.Settings+"\x00"+a.Hardware, b.Workflow+"\x00"+b.Settings+"\x00"+b.Hardware)
+		return cmp.Or(strings.Compare(a.Workflow, b.Workflow), strings.Compare(a.Settings, b.Settings),
+			cmp.Compare(size(a), size(b)), strings.Compare(a.Hardware, b.Hardware))
 	})
 	return cells
 }
@@ -100,20 +110,37 @@ func machineLines(c history.Comparison) []string {
 	if parts == nil {
 		all = nil
 	}
-	packages := ""
+	first := c.Cells[0].A[0].Trial
+	var packages []string
 	for _, name := range []string{"torch", "comfy-aimdo", "comfy-kitchen"} {
-		if v := e["package."+name]; v != "" {
-			packages += ", " + name + " " + v
+		if text := packageText(name, first.Environment, e); text != "" {
+			packages = append(packages, text)
 		}
 	}
-	if packages != "" {
-		all = append(all, packages[2:])
+	if packages != nil {
+		all = append(all, strings.Join(packages, "; "))
 	}
-	before, after := flagsOf(c.Cells[0].A[0].Trial), flagsOf(t)
+	before, after := flagsOf(first), flagsOf(t)
 	if before != after {
 		after = before + " before, " + after + " after"
 	}
 	return append(all, "flags: "+after)
+}
+
+// packageText is a package with its version, "" where neither side has it. A wheel that
+// somebody built may have the version of a released one, and other files.
+func packageText(name string, before, after memtrix.Environment) string {
+	a, b := before["package."+name], after["package."+name]
+	hashA, hashB := before["package-hash."+name], after["package-hash."+name]
+	switch {
+	case a == "" && b == "":
+		return ""
+	case a != b:
+		return fmt.Sprintf("%s %s before, %s after", name, orDefault(a), orDefault(b))
+	case hashA != hashB && hashA != "" && hashB != "":
+		return fmt.Sprintf("%s %s, of other files after than before", name, b)
+	}
+	return name + " " + b
 }
 
 // flagsOf are the launch flags of a trial: of its settings, and those that its spec gives

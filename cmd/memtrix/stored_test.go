@@ -17,10 +17,11 @@ import (
 //
 //	stored nights DIR    10 nights of two cells and a control; sdxl runs out of memory in the last
 //	stored pair DIR      two versions, six repeats each, one session; and a simulated session
+//	stored grid DIR      a release and a changed tree with a wheel of one's own, two workflows, two sizes of card
 //	stored clone DIR N   N more sessions like the last one
 func stored(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: stored nights|pair|clone DIR [N]")
+		ts.Fatalf("usage: stored nights|pair|grid|clone DIR [N]")
 	}
 	ctx := context.Background()
 	ts.Check(os.MkdirAll(ts.MkAbs(args[1]), 0o755))
@@ -32,6 +33,8 @@ func stored(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(storeNights(ctx, db))
 	case "pair":
 		ts.Check(storePair(ctx, db))
+	case "grid":
+		ts.Check(storeGrid(ctx, db))
 	case "clone":
 		n, err := strconv.Atoi(args[2])
 		ts.Check(err)
@@ -74,6 +77,24 @@ func storePair(ctx context.Context, db *results.DB) error {
 	sim := passing("sdxl", memtrix.Version{Name: "sim", Target: memtrix.TargetSim, Release: "0.29.0"}, 0)
 	sim.Simulated = true
 	return storeSession(ctx, db, "demo", "simulated", sim)
+}
+
+func storeGrid(ctx context.Context, db *results.DB) error {
+	var all []*memtrix.Trial
+	for _, workflow := range []string{"sdxl", "sd15"} {
+		for i, h := range []memtrix.Hardware{{Name: "card-12g", VRAM: 12 << 30}, {Name: "card-8g", VRAM: 8 << 30}} {
+			before := passing(workflow, memtrix.Version{Name: "0.29.0", Target: memtrix.TargetComfyUI, Release: "0.29.0", Commit: "aaaaaaaaaaaa"}, 0)
+			after := passing(workflow, memtrix.Version{Name: "mine", Target: memtrix.TargetComfyUI, Release: "0.29.0", Commit: "aaaaaaaaaaaa", Dirty: []string{"nodes.py", "comfy/ops.py"}}, 0)
+			for _, t := range []*memtrix.Trial{before, after} {
+				t.Cell.Hardware = h
+				t.Environment["package.comfy-aimdo"], t.Environment["package-hash.comfy-aimdo"] = "0.4.10", t.Cell.Version.Name
+				t.Spans[0].Peaks = append(t.Spans[0].Peaks, memtrix.Peak{Meter: memtrix.WeightsResident, Value: int64(4000-1000*i) << 20, How: memtrix.PeakSampled})
+			}
+			after.Spans[0].Peaks[0].Value -= 500 << 20
+			all = append(all, before, after)
+		}
+	}
+	return storeSession(ctx, db, "grid", "grid", all...)
 }
 
 // passing is a trial that passed; n makes its numbers differ a little.
