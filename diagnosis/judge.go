@@ -52,7 +52,7 @@ func Judge(e Evidence) memtrix.Outcome {
 		o.HiddenRetries = len(found)
 		o.Evidence = append(o.Evidence, found[:min(len(found), mostLines)]...)
 		if o.Kind == memtrix.Pass {
-			o.Message = fmt.Sprintf("passed, but memory ran out %d times and was got round", len(found))
+			o.Message = fmt.Sprintf("passed, but memory ran out %s and was got round", Often(len(found)))
 		}
 	}
 	for _, a := range c.advise(o) {

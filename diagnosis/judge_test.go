@@ -368,6 +368,10 @@ func TestHiddenRetries(t *testing.T) {
 			t.Errorf("%s: got %+v", what, got)
 		}
 	}
+	once := "got prompt\nWarning: Ran out of memory when regular VAE decoding, retrying with tiled VAE decoding.\nPrompt executed in 3.00 seconds\n"
+	if got, want := Judge(Evidence{Log: logOf(once)}).Message, "passed, but memory ran out once and was got round"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
 	// What a node caught and printed is no failure of a prompt that ended well.
 	caught := "got prompt\ntorch.OutOfMemoryError: Allocation on device \nPrompt executed in 3.00 seconds\n"
 	if got := Judge(Evidence{Log: logOf(caught)}); got.Kind != memtrix.Pass {

@@ -85,7 +85,7 @@ func (c *cased) cgroupShort(p *pressure, start, end time.Duration) {
 		}
 	}
 	if g.MaxEvents > 0 {
-		p.lines = append(p.lines, fmt.Sprintf("cgroup: the limit of %s was hit %d times", bytesText(g.Max), g.MaxEvents))
+		p.lines = append(p.lines, fmt.Sprintf("cgroup: the limit of %s was hit %s", bytesText(g.Max), Often(int(g.MaxEvents))))
 	}
 }
 
@@ -196,4 +196,12 @@ func bytesText(n int64) string {
 		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 	}
 	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+}
+
+// Often says how many times something was, as one says it.
+func Often(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/diagnosis"
 )
 
 // Finding is something that a trial shows beside how it ended.
@@ -235,7 +236,7 @@ func quiet(t *memtrix.Trial) []Finding {
 	var found []Finding
 	o := t.Outcome
 	if o.HiddenRetries > 0 {
-		found = append(found, Finding{Kind: "got-round", Text: fmt.Sprintf("memory ran out %s without an error, and was got round (a VAE in tiles, split attention)", times(o.HiddenRetries))})
+		found = append(found, Finding{Kind: "got-round", Text: fmt.Sprintf("memory ran out %s without an error, and was got round (a VAE in tiles, split attention)", diagnosis.Often(o.HiddenRetries))})
 	}
 	for _, f := range o.FallBacks {
 		found = append(found, Finding{Kind: "fall-back", Text: "a slower way was taken: " + f})
@@ -259,11 +260,4 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
 }

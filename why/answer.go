@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/diagnosis"
 	"memtrix/versions/installs"
 	"memtrix/versions/past"
 )
@@ -162,7 +163,7 @@ func cause(r *Run) string {
 		parts = append(parts, fmt.Sprintf("%s were there in pieces that are too small", size(*o.Unallocated)))
 	}
 	if o.HiddenRetries > 0 {
-		parts = append(parts, fmt.Sprintf("memory had run out %d times before and was got round", o.HiddenRetries))
+		parts = append(parts, fmt.Sprintf("memory had run out %s before and was got round", diagnosis.Often(o.HiddenRetries)))
 	}
 	if o.Kind == memtrix.OOM {
 		parts = append(parts, settings(r)...)

@@ -312,7 +312,7 @@ func (r Run) String() string {
 	case r.Open:
 		return "it ends in the middle of a prompt"
 	case r.Outcome.HiddenRetries > 0:
-		return fmt.Sprintf("no failure, but memory ran out %d times and was got round (%s went well)", r.Outcome.HiddenRetries, prompts(r.Well))
+		return fmt.Sprintf("no failure, but memory ran out %s and was got round (%s went well)", diagnosis.Often(r.Outcome.HiddenRetries), prompts(r.Well))
 	case r.Well == 1:
 		return "no failure, one prompt went well"
 	case r.Well > 1:
