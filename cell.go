@@ -110,6 +110,8 @@ type PlannedCell struct {
 	// will have no effect beside another.
 	Notes   []string
 	Repeats int
+	// First is the repeat to begin with: 0, but for a search that asks for one of them.
+	First int
 	// Seconds is how long one trial of the cell is expected to take, all in
 	// all; a guess where it never ran.
 	Seconds float64

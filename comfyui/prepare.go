@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memtrix"
+	"memtrix/internal/filelock"
 )
 
 // Prepare starts a version once, so that its Python files are compiled before
@@ -46,6 +47,14 @@ func (t *Target) Prepare(ctx context.Context, v memtrix.Version, say func(string
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("warm %s: %w", v.Name, err)
 	}
+	unlock, err := lockFirstStart(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("warm %s: %w", v.Name, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(done); err == nil {
+		return nil // somebody else has done it meanwhile
+	}
 	if say == nil {
 		say = func(string) {}
 	}
@@ -56,6 +65,31 @@ func (t *Target) Prepare(ctx context.Context, v memtrix.Version, say func(string
 		return fmt.Errorf("warm %s: %w", v.Name, err)
 	}
 	return nil
+}
+
+// lockFirstStart keeps two from starting a version for the first time at once: another
+// memtrix, or another trial of this one. Both would write into the same folder.
+func lockFirstStart(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		got, err := filelock.Try(f)
+		if err == nil && got {
+			return func() { f.Close() }, nil
+		}
+		if err != nil {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("another first start of it is on its way: %w", context.Cause(ctx))
+		case <-time.After(readyPoll):
+		}
+	}
 }
 
 // runnable checks what can be checked without a start.
@@ -123,7 +157,7 @@ func (e *warmError) noGPU() bool {
 }
 
 func (t *Target) warmStart(ctx context.Context, v memtrix.Version, dir string, flags []string) error {
-	job := memtrix.Job{Cell: memtrix.Cell{Version: v}, Argv: flags, Dir: dir, Epoch: time.Now()}
+	job := memtrix.Job{Cell: memtrix.Cell{Version: v}, Argv: flags, Dir: dir, Env: t.Env, Epoch: time.Now()}
 	quick := knownFlags(v)["--quick-test-for-ci"]
 	if quick {
 		// All of the start-up, then exit 0 instead of listening.

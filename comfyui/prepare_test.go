@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"memtrix"
@@ -73,6 +75,37 @@ func TestPrepare(t *testing.T) {
 				t.Error("the tree changed")
 			}
 		})
+	}
+}
+
+// A first start has the variables of its trials, and two that want one at once make one.
+func TestPrepareAtOnce(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(fakeServer, "029-cpu-sd15")
+	t.Setenv(fakeHome, home)
+	t.Setenv(goRace, "atexit_sleep_ms=0")
+	t.Setenv(fakeMode, "no-module")
+	v := memtrix.Version{Name: "v", Target: memtrix.TargetComfyUI, Dir: smallTree(t), Python: self}
+	target := &Target{CacheDir: t.TempDir(), Env: map[string]string{fakeMode: ""}, NoCard: func() bool { return true }}
+	var starts atomic.Int32
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if err := target.Prepare(context.Background(), v, func(string) { starts.Add(1) }); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := starts.Load(); n != 1 {
+		t.Errorf("%d first starts, want 1", n)
 	}
 }
 

@@ -39,6 +39,10 @@ type Target struct {
 	// SimCommand gives the program and first arguments that run a simulated
 	// version; the flags of a ComfyUI follow.
 	SimCommand func(v memtrix.Version, job memtrix.Job) []string
+	// Env are variables of a version's first start (see Prepare), beside the person's:
+	// those of its trials, which may name the card, or what a server does not start
+	// without.
+	Env map[string]string
 	// NoCard reports that this machine has no card as far as can be told, so that
 	// Prepare need not look for one first; nil: it is not known.
 	NoCard func() bool

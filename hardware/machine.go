@@ -101,8 +101,9 @@ type Machine struct {
 
 // Make makes the machine that a cell asks for, by a keeper process: self is this
 // program, whose "keeper" command is Keep. A machine as it is needs none, and is
-// returned as nil.
-func Make(ctx context.Context, self string, h memtrix.Hardware, name string) (*Machine, error) {
+// returned as nil. env are the trial's own variables: of several cards those say which
+// one is made small.
+func Make(ctx context.Context, self string, h memtrix.Hardware, name string, env map[string]string) (*Machine, error) {
 	if h.VRAM == 0 && h.RAM == 0 && h.Swap == nil {
 		return nil, nil
 	}
@@ -113,6 +114,12 @@ func Make(ctx context.Context, self string, h memtrix.Hardware, name string) (*M
 	m := &Machine{self: self, cmd: exec.Command(self, "keeper", string(ask))}
 	detach(m.cmd) // Ctrl-C is for memtrix; the keeper ends after it
 	m.cmd.Stderr = os.Stderr
+	m.cmd.Env = os.Environ()
+	for _, which := range cardVariables {
+		if value, ok := env[which]; ok {
+			m.cmd.Env = append(m.cmd.Env, which+"="+value) // of two the last one counts
+		}
+	}
 	if m.input, err = m.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -129,6 +136,9 @@ func Make(ctx context.Context, self string, h memtrix.Hardware, name string) (*M
 	}
 	return m, nil
 }
+
+// cardVariables say which cards a program of CUDA sees, and in which order.
+var cardVariables = []string{"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
 
 // await reads the keeper's answer.
 func (m *Machine) await(ctx context.Context, out io.Reader) error {

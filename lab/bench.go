@@ -43,7 +43,7 @@ func (b *Bench) Try(ctx context.Context, c memtrix.PlannedCell, repeat int) (*me
 		if t != nil && again > 1 {
 			return nil, fmt.Errorf("%s, %s, %s: memtrix could not measure it: %s", c.Cell.Version.Name, c.Cell.Workflow.Name, c.Cell.Hardware.Name, t.Outcome.Message)
 		}
-		c.Repeats = repeat + 1
+		c.First, c.Repeats = repeat, repeat+1
 		plan := &memtrix.Plan{Spec: b.Session.Spec, Cells: []memtrix.PlannedCell{c}}
 		if _, err := b.Runner.Run(ctx, b.Session, plan); err != nil {
 			return nil, err

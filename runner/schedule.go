@@ -66,7 +66,7 @@ func inOrder(cells []memtrix.PlannedCell, done map[string]map[int]memtrix.Outcom
 			repeats = 1
 		}
 		finished := done[c.Cell.ID()]
-		for n := range repeats {
+		for n := c.First; n < repeats; n++ {
 			if _, ok := finished[n]; !ok {
 				work = append(work, item{c, n})
 			}

@@ -41,6 +41,10 @@ func TestMissing(t *testing.T) {
 	if want := "[a0 a1 b0 d0]"; want != fmt.Sprint(got) {
 		t.Errorf("missing of a new session = %v, want %s", got, want)
 	}
+	a.First = 1 // others are somebody else's
+	if got := missing(&memtrix.Plan{Cells: []memtrix.PlannedCell{a}}, nil); len(got) != 1 || got[0].repeat != 1 {
+		t.Errorf("missing of one repeat = %v, want the second", got)
+	}
 }
 
 // With order abba versions run forth and back, cell by cell; what is done is left out and

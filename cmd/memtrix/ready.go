@@ -42,6 +42,7 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 		return nil, err
 	}
 	w.spec = spec
+	w.startWith(spec.Env)
 	rd.world = w
 	if rd.plan, err = makePlan(a, spec, w); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 	}
 	if self, err := os.Executable(); err == nil {
 		rd.runner.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
-			return hardware.Make(ctx, self, h, name)
+			return hardware.Make(ctx, self, h, name, spec.Env)
 		}
 	}
 	// Where there is no card there is nothing to wait for and nothing to read.

@@ -210,6 +210,13 @@ func simCommand(self string) func(memtrix.Version, memtrix.Job) []string {
 	}
 }
 
+// startWith gives a version's first start the variables of its trials.
+func (w *world) startWith(env map[string]string) {
+	if t, ok := w.targets[memtrix.TargetComfyUI].(*comfyui.Target); ok {
+		t.Env = env
+	}
+}
+
 func (w *world) matrix() matrix.World {
 	return matrix.World{
 		Version:  w.version,
