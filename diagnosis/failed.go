@@ -218,14 +218,31 @@ func (c *cased) short(f *failure, s shortage) memtrix.Outcome {
 	return o
 }
 
+// context is little that memtrix's own keeper has on the card beside what it holds, or
+// the driver for itself.
+const context = 1 << 30
+
+// withoutKeeper leaves out the process of memtrix that makes a small card of a large one.
+// It is known by its amount: its number is another one inside a container.
+func (c *cased) withoutKeeper(found []memtrix.Holder) []memtrix.Holder {
+	nearest, least := -1, int64(context)
+	for i, h := range found {
+		if d := max(h.Bytes-c.e.Kept, c.e.Kept-h.Bytes); d < least {
+			nearest, least = i, d
+		}
+	}
+	if c.e.Kept <= context || nearest < 0 {
+		return found
+	}
+	return slices.Delete(found, nearest, nearest+1)
+}
+
 // holders are other processes with memory of the card: those that the text names,
 // or what was in use before the server came.
 func (c *cased) holders(f *failure) []memtrix.Holder {
 	if found := holders(f.whole(), c.lines); len(found) > 0 {
-		return found
+		return c.withoutKeeper(found)
 	}
-	// A little is the context of memtrix's own keeper, or the driver's own.
-	const context = 1 << 30
 	least := int64(0)
 	if c.e.Kept > 0 {
 		least = context

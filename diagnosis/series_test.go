@@ -217,6 +217,9 @@ func TestHolders(t *testing.T) {
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMDeviceUsed, 9*gib, 20*gib)}}, memtrix.Holder{Name: "unknown", Bytes: 9 * gib})
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMDeviceUsed, gib/2, 20*gib)}})
 	check(Evidence{Log: plain, Series: []memtrix.Series{seriesOf(memtrix.VRAMOthersUsed, 0, 3*gib), seriesOf(memtrix.VRAMDeviceUsed, gib/2, 20*gib)}}, memtrix.Holder{Name: "unknown", Bytes: 3 * gib})
+	// The message names the process that makes a small card of a large one, too.
+	check(Evidence{Log: logOf(text), Kept: 12*gib - 300<<20}, memtrix.Holder{PID: 77, Name: "unknown", Bytes: 2 * gib})
+	check(Evidence{Log: logOf(text), Kept: 40 * gib}, memtrix.Holder{PID: 581, Name: "unknown", Bytes: 12 * gib}, memtrix.Holder{PID: 77, Name: "unknown", Bytes: 2 * gib})
 	// What memtrix holds to make a small card of a large one is nobody's to give back.
 	held := seriesOf(memtrix.VRAMOthersUsed, 130*gib+gib/2)
 	check(Evidence{Log: plain, Kept: 130 * gib, Series: []memtrix.Series{held}})
