@@ -106,6 +106,9 @@ const (
 	// reading was taken in time; RecorderMissedCard those of the card's thread.
 	RecorderMissed     = "recorder.missed"
 	RecorderMissedCard = "recorder.missed.card"
+	// RecorderUnlike counts checks at which NVML said something else of a card's
+	// memory than the page of the driver's that is read in its place.
+	RecorderUnlike = "recorder.unlike.card"
 	// CostPrefix and the name of a source is the meter of the processor time that
 	// reading it took ("cost.card").
 	CostPrefix = "cost."

@@ -24,12 +24,22 @@ const (
 // sourcer is a card that says where its memory is read.
 type sourcer interface{ Source() string }
 
+// pager is a card that can be read without NVML.
+type pager interface{ Paged() bool }
+
+func paged(card Card) bool {
+	p, ok := card.(pager)
+	return ok && p.Paged()
+}
+
 func cardMeters(apart bool) []memtrix.Meter {
 	if !apart {
 		return cardMetersOf("NVML memory v1 (includes what the driver reserves)", false)
 	}
 	return cardMetersOf("NVML memory v2", true)
 }
+
+const pageSource = "the driver's page of shared data, checked against NVML memory v2"
 
 func cardMetersOf(source string, apart bool) []memtrix.Meter {
 	meters := []memtrix.Meter{
@@ -73,6 +83,9 @@ func newCardMemory(card Card, baseline *atomic.Pointer[int64]) (*cardMemory, []A
 func (c *cardMemory) Meters() []memtrix.Meter {
 	if s, ok := c.card.(sourcer); ok {
 		return cardMetersOf(s.Source(), c.apart)
+	}
+	if paged(c.card) {
+		return cardMetersOf(pageSource, c.apart)
 	}
 	return cardMeters(c.apart)
 }
@@ -222,6 +235,8 @@ func (c *otherCard) Meters() []memtrix.Meter {
 	source := "NVML memory"
 	if s, ok := c.Card.(sourcer); ok {
 		source = s.Source()
+	} else if paged(c.Card) {
+		source = pageSource
 	}
 	return []memtrix.Meter{
 		bytesMeter("vram."+c.Name+".used", source),

@@ -13,6 +13,7 @@ import (
 
 	"memtrix"
 	"memtrix/hardware"
+	"memtrix/recorders/nvidia"
 	"memtrix/results"
 )
 
@@ -161,5 +162,57 @@ func TestGPUCost(t *testing.T) {
 		for _, w := range s.Warnings() {
 			t.Log(w)
 		}
+	}
+}
+
+// The page that is read in NVML's place says the same as NVML while another process
+// takes and gives back 2 GiB a hundred times, and to read it makes no holder of us.
+func TestGPUPage(t *testing.T) {
+	needCard(t)
+	card, err := nvidia.Open(os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	if !card.Paged() {
+		t.Skip("this driver has no page that memtrix reads")
+	}
+	w := nvidia.NewWatch([]*nvidia.Card{card}, time.Millisecond)
+	ended := make(chan struct{})
+	go func() { w.Run(); close(ended) }()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), "RECORDERS_SPIKES=1")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spiking := make(chan struct{})
+	go func() { cmd.Wait(); close(spiking) }()
+	checks, unlike, gaveUp, changes := 0, 0, false, 0
+	for done := false; !done; time.Sleep(time.Millisecond) {
+		select {
+		case <-spiking:
+			done = true
+		default:
+		}
+		unlike, gaveUp = w.Check(0)
+		checks++
+		w.Drain(func(nvidia.Change) { changes++ })
+	}
+	holders, err := card.Processes(nil)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, h := range holders {
+		if h.PID == os.Getpid() {
+			t.Errorf("reading the page made this process a holder of the card: %+v", h)
+		}
+	}
+	w.Stop()
+	<-ended
+	did := w.Watched()
+	w.Close()
+	t.Logf("%d checks against NVML, %d unlike; %d changes in %d ticks, %d missed; thread %v", checks, unlike, changes, did.Ticks, did.Missed, did.Thread)
+	if unlike > 0 || gaveUp || changes < 2*spikeCount-20 {
+		t.Errorf("want no check unlike and about %d changes", 2*spikeCount)
 	}
 }

@@ -147,6 +147,9 @@ func (s *Sampler) openCards(cfg Config, process *lane) {
 		s.add(fast, "card."+other.Name, newOtherCard(other))
 	}
 	fast.decouple()
+	if check := newCardCheck(fast); check != nil {
+		s.add(driver, "card.check", check)
+	}
 	if fast.watching != nil && cfg.CalmInterval > cfg.CardInterval {
 		fast.watching.Calm(cfg.CalmInterval)
 		s.watching = fast.watching

@@ -27,6 +27,9 @@ func (c *Card) Close() error { return nil }
 // Memory always fails here.
 func (c *Card) Memory() (Memory, error) { return Memory{}, unsupported() }
 
+// Paged is false here.
+func (c *Card) Paged() bool { return false }
+
 // Processes always fails here.
 func (c *Card) Processes(buf []Process) ([]Process, error) { return buf, unsupported() }
 
@@ -61,6 +64,9 @@ type Watched struct {
 	Seen, Ticks, Missed, Held, Lost, Measured int64
 	Thread, CPU, Wall, Longest                time.Duration
 }
+
+// Check does nothing here.
+func (w *Watch) Check(int) (unlike int, gaveUp bool) { return 0, false }
 
 // Calm does nothing here.
 func (w *Watch) Calm(time.Duration) {}

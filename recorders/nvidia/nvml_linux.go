@@ -19,6 +19,7 @@ type Card struct {
 	hasV2  bool
 	hasMPS bool
 	quick  *quick // nil where go-nvml is asked
+	page   *page  // nil where NVML alone is asked
 }
 
 // Open opens the card that a CUDA program with the given environment uses
@@ -70,12 +71,43 @@ func (c *Card) speedUp() {
 	if c.hasV2 {
 		c.quick = newQuick(c.device)
 	}
+	if c.quick != nil && c.Index >= 0 { // a slice's memory is not that of its card
+		c.page = c.openPage()
+	}
 }
+
+func (c *Card) openPage() *page {
+	driver, ret := nvml.SystemGetDriverVersion()
+	if ret != nvml.SUCCESS || nvml.Extensions().LookupSymbol("nvmlDeviceGetPciInfo_v3") != nil {
+		return nil
+	}
+	pci, ret := c.device.GetPciInfo()
+	if ret != nvml.SUCCESS {
+		return nil
+	}
+	p, err := openPage(driver, pci.Domain, pci.Bus, pci.Device)
+	if err != nil {
+		return nil
+	}
+	if p.compare(c.Memory) != nil {
+		p.Close()
+		return nil
+	}
+	return p
+}
+
+// Paged reports whether a Watch reads the card without NVML, which it then only
+// checks against: see page_linux.go.
+func (c *Card) Paged() bool { return c != nil && c.page != nil }
 
 // Close gives the library back.
 func (c *Card) Close() error {
 	if c == nil {
 		return nil
+	}
+	if c.page != nil {
+		c.page.Close()
+		c.page = nil
 	}
 	if ret := nvml.Shutdown(); ret != nvml.SUCCESS {
 		return fmt.Errorf("close NVML: %s", nvml.ErrorString(ret))

@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("NVIDIA_PROBE") == "" {
 		os.Exit(m.Run())
 	}
+	if os.Getenv("NVIDIA_PROBE") == "page" {
+		pageChild()
+		return
+	}
 	var p probe
 	p.Inventory, p.ListError = listed()
 	card, err := Open(os.LookupEnv)
@@ -93,17 +97,24 @@ func build(t *testing.T, flags ...string) string {
 
 func run(t *testing.T, dir string, env ...string) probe {
 	t.Helper()
+	out := runChild(t, dir, append([]string{"NVIDIA_PROBE=1"}, env...)...)
+	var p probe
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		t.Fatalf("with %v: %v\n%s", env, err, out)
+	}
+	return p
+}
+
+func runChild(t *testing.T, dir string, env ...string) string {
+	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append([]string{"NVIDIA_PROBE=1", "LD_LIBRARY_PATH=" + dir}, env...)
+	cmd.Env = append(env, "LD_LIBRARY_PATH="+dir)
+	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("with %v: %v\n%s", env, err, out)
 	}
-	var p probe
-	if err := json.Unmarshal(out, &p); err != nil {
-		t.Fatalf("with %v: %v\n%s", env, err, out)
-	}
-	return p
+	return string(out)
 }
 
 const gib = 1 << 30

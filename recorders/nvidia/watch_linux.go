@@ -12,6 +12,20 @@ typedef int (*memory_call)(void *, memory_v2 *);
 
 enum { CARDS = 64, ROOM = 8192, MEASURED = 16 };
 
+// pmaInfo of page_linux.go.
+typedef struct { unsigned long long seq, total, free; } pma;
+
+// A card's page, and what makes NVML's answer of it. offset, off and unlike are
+// written by the thread that checks, the rest by the one that reads.
+typedef struct {
+	const volatile pma *at; // NULL without one
+	long long total, reserved; // as NVML told them at the start
+	long long offset; // of NVML's free memory above the page's
+	int off, unlike; // not believed any more; checks that found another offset
+	unsigned long long seq; // of the last reading
+	long long with; // the offset of that
+} page;
+
 // One new answer of a card.
 typedef struct { long long at; long long total, reserved, free, used; int card, ret; } reading;
 
@@ -21,6 +35,7 @@ typedef struct {
 	memory_call call;
 	int cards;
 	void *device[CARDS];
+	page page[CARDS];
 	reading last[CARDS];
 	long long interval, calm; // ns; calm: while nothing works, 0 for no difference
 	int busy, stop;
@@ -42,16 +57,51 @@ static long long clock_ns(clockid_t id) {
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-static void watch_ask(watch *w, int i, long long now) {
-	memory_v2 m = {sizeof m | 2u << 24};
-	reading r = {now, 0, 0, 0, 0, i, w->call(w->device[i], &m)};
-	if (r.ret == 0) {
-		r.total = m.total; r.reserved = m.reserved; r.free = m.free; r.used = m.used;
+// page_read gives 0 while the driver writes, for as long as ten looks take.
+static int page_read(const volatile pma *p, pma *got) {
+	enum { TRIES = 10 };
+	const unsigned long long start = 0xffULL << 56; // RUSD_SEQ_START
+	for (int i = 0; i < TRIES; i++) {
+		got->seq = __atomic_load_n(&p->seq, __ATOMIC_ACQUIRE);
+		got->free = p->free;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (got->seq >= start && got->seq % 2 == 0 && p->seq == got->seq) return 1;
 	}
+	return 0;
+}
+
+// page_ask reads a card without a call, where that can be done: 0 if not, 1 if
+// nothing is new, 2 for a reading.
+static int page_ask(page *p, reading *r, int first) {
+	pma got;
+	if (p->at == NULL || GET(p->off) || !page_read(p->at, &got)) return 0;
+	long long offset = GET(p->offset);
+	if (!first && got.seq == p->seq && offset == p->with) return 1;
+	p->seq = got.seq;
+	p->with = offset;
+	r->total = p->total;
+	r->reserved = p->reserved;
+	r->free = (long long)got.free + offset;
+	r->used = r->total - r->reserved - r->free;
+	return 2;
+}
+
+static void watch_ask(watch *w, int i, long long now) {
+	reading r = {now, 0, 0, 0, 0, i, 0};
 	reading *l = &w->last[i];
+	int quick = page_ask(&w->page[i], &r, l->at == 0 || l->ret != 0);
+	if (quick == 1) return;
+	if (quick == 0) {
+		memory_v2 m = {sizeof m | 2u << 24};
+		r.ret = w->call(w->device[i], &m);
+		if (r.ret == 0) {
+			r.total = m.total; r.reserved = m.reserved; r.free = m.free; r.used = m.used;
+		}
+	}
 	if (l->at != 0 && l->ret == r.ret && l->used == r.used && l->free == r.free && l->reserved == r.reserved) return;
 	if (w->head - GET(w->tail) == ROOM) { // tried again with the next reading
 		SET(w->lost, w->lost + 1);
+		w->page[i].seq = 0;
 		return;
 	}
 	*l = r;
@@ -83,6 +133,14 @@ static void sleep_until(long long at) {
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0) {}
 }
 
+// Without calls there is nothing to be sparing with.
+static int watch_paged(watch *w) {
+	for (int i = 0; i < w->cards; i++) {
+		if (w->page[i].at == NULL || GET(w->page[i].off)) return 0;
+	}
+	return w->cards > 0;
+}
+
 // A call that takes SLOW waits for the driver's lock, and spins: while another
 // process initialises CUDA ten such calls a second can take a quarter of a core.
 // While nothing works that is answered with PATIENCE times as long without one.
@@ -95,7 +153,7 @@ static void watch_run(watch *w) {
 	long long next = clock_ns(CLOCK_MONOTONIC);
 	while (!GET(w->stop)) {
 		long long took = watch_tick(w);
-		int calm = w->calm > 0 && !GET(w->busy);
+		int calm = w->calm > 0 && !GET(w->busy) && !watch_paged(w);
 		long long interval = calm ? w->calm : w->interval;
 		next += interval;
 		long long late = clock_ns(CLOCK_MONOTONIC) - next;
@@ -111,6 +169,30 @@ static void watch_run(watch *w) {
 			next += interval;
 		}
 	}
+}
+
+// watch_check holds a page against NVML: a page that something else than its card
+// writes, or nothing, must not be believed. Nothing is said of a card whose memory
+// changed meanwhile. A page that differs is believed with its new offset, up to
+// UNLIKE times. It gives how often it differed so far, negative when given up.
+static int watch_check(watch *w, int i) {
+	enum { UNLIKE = 3 };
+	page *p = &w->page[i];
+	if (p->at == NULL || GET(p->off)) return -p->unlike;
+	pma before, after;
+	memory_v2 m = {sizeof m | 2u << 24};
+	if (!page_read(p->at, &before) || w->call(w->device[i], &m) != 0) return p->unlike;
+	if (!page_read(p->at, &after) || before.seq != after.seq) return p->unlike;
+	long long offset = (long long)m.free - (long long)after.free;
+	int alike = (long long)m.total == p->total && (long long)m.reserved == p->reserved;
+	if (alike && offset == p->offset) return p->unlike;
+	p->unlike++;
+	if (!alike || p->unlike > UNLIKE) {
+		SET(p->off, 1);
+		return -p->unlike;
+	}
+	SET(p->offset, offset);
+	return p->unlike;
 }
 
 // watch_next takes the oldest reading out of the ring.
@@ -165,13 +247,28 @@ func NewWatch(cards []*Card, interval time.Duration) *Watch {
 	w.cards, w.interval = C.int(len(cards)), C.longlong(max(interval, time.Microsecond))
 	for i, c := range cards {
 		w.call, w.device[i] = C.memory_call(c.quick.call), c.quick.device
+		if c.page != nil {
+			w.page[i] = C.page{
+				at: (*C.pma)(unsafe.Pointer(c.page.pma())), offset: C.longlong(c.page.offset),
+				total: C.longlong(c.page.known.Total), reserved: C.longlong(c.page.known.Reserved),
+			}
+		}
 	}
 	return &Watch{w, cards}
 }
 
+// Check holds what is read of a card without NVML against NVML, and gives how often
+// they differed so far. After some times, and where it must not be, the page is not
+// read any more but NVML asked at each tick: gaveUp. It may be called by one
+// goroutine while another is in Run; the call can block as NVML's do.
+func (w *Watch) Check(card int) (unlike int, gaveUp bool) {
+	n := int(C.watch_check(w.w, C.int(card)))
+	return max(n, -n), n < 0
+}
+
 // Calm sets a longer interval for the times in which nothing works; in them, ticks
 // are left out after calls that had to wait for the driver. Call it before Run.
-// Without it every tick is taken.
+// Without it every tick is taken, as it is where all cards are read without calls.
 func (w *Watch) Calm(interval time.Duration) { w.w.calm = C.longlong(interval) }
 
 // Busy says whether something works now. It may be called from any goroutine and
