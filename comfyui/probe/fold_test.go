@@ -112,6 +112,15 @@ func TestSeriesCard(t *testing.T) {
 	}
 }
 
+// Weights on the processor are in no card's memory.
+func TestByClass(t *testing.T) {
+	list := []modelRecord{{Class: "Clip", Loaded: 1561, Device: "cpu"}, {Class: "SDXL", Loaded: 478, Device: "cuda:0"}, {Class: "SDXL", Loaded: 2, Device: "cuda:0"}}
+	gone := map[string]*memtrix.Series{memtrix.WeightsPrefix + "VAE": nil}
+	if got, want := byClass(list, gone), map[string]int64{"SDXL": 480, "VAE": 0}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // TestAccount splits up the card: before any model 2500 of 10000 were used, of which
 // the trial had 600.
 func TestAccount(t *testing.T) {

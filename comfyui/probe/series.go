@@ -56,7 +56,8 @@ func seriesOf(records []record, c clock) []memtrix.Series {
 }
 
 // byClass sums resident weights by class; a model that was there and is not any more
-// has none.
+// has none. Those of a text encoder that ComfyUI left on the processor (--novram) are in
+// RAM.
 func byClass(list []modelRecord, known map[string]*memtrix.Series) map[string]int64 {
 	sums := map[string]int64{}
 	for name := range known {
@@ -65,7 +66,9 @@ func byClass(list []modelRecord, known map[string]*memtrix.Series) map[string]in
 		}
 	}
 	for _, m := range list {
-		sums[m.Class] += m.Loaded
+		if m.Device != "cpu" {
+			sums[m.Class] += m.Loaded
+		}
 	}
 	return sums
 }
