@@ -8,16 +8,6 @@ import (
 	"memtrix"
 )
 
-func sums(deltas []int64) []int64 {
-	list := make([]int64, len(deltas))
-	total := int64(0)
-	for i, d := range deltas {
-		total += d
-		list[i] = total
-	}
-	return list
-}
-
 // TestChartKeepsExtremes: of a real recording the largest and the least reading are in
 // the chart, at however few columns, and moments go forward.
 func TestChartKeepsExtremes(t *testing.T) {
@@ -28,20 +18,55 @@ func TestChartKeepsExtremes(t *testing.T) {
 			t.Fatalf("stacks: %+v", c.Stacks)
 		}
 		vram := c.Stacks[0]
-		at := sums(vram.T)
+		at := unsteps(vram.T)
 		if !slices.IsSorted(at) {
 			t.Errorf("%d columns: moments go back", columns)
 		}
-		if got, most := len(at), 2*(columns+3)+6; got > most {
+		if got, most := len(at), 3*(columns+3)+6; got > most {
 			t.Errorf("%d columns: want at most %d moments, got %d", columns, most, got)
 		}
 		if len(vram.Layers) != 1 || len(vram.Layers[0].V) != len(at) {
 			t.Fatalf("%d columns: layers %+v", columns, vram.Layers)
 		}
 		s, _ := seriesOf(trial, memtrix.VRAMTrialUsed)
-		got := sums(vram.Layers[0].V)
+		got := unsteps(vram.Layers[0].V)
 		if want := slices.Max(s.V) * 10 / mib; slices.Max(got) != want {
 			t.Errorf("%d columns: want the peak %d, got %d", columns, want, slices.Max(got))
+		}
+	}
+}
+
+// TestChartKeepsLevels: what a series rests at between two columns with readings is its
+// last one there, be it neither the least nor the largest, and what a probe tells while
+// the total stands still is drawn.
+func TestChartKeepsLevels(t *testing.T) {
+	ms := time.Millisecond
+	at := []time.Duration{0, 1000 * ms, 1001 * ms, 1002 * ms, 9000 * ms}
+	trial := &memtrix.Trial{Spans: []memtrix.Span{{Kind: memtrix.SpanPrompt, Prompt: 1, End: 10 * time.Second}}, Series: []memtrix.Series{
+		{Meter: memtrix.Meter{Name: memtrix.VRAMTrialUsed}, T: at, V: []int64{0, 1 * mib, 10 * mib, 7 * mib, 8 * mib}},
+		{Meter: memtrix.Meter{Name: memtrix.TorchReserved}, T: []time.Duration{1500 * ms, 5000 * ms}, V: []int64{6 * mib, 2 * mib}},
+	}}
+	s := NewChart(trial, 20).Stacks[0]
+	total, torch := make([]int64, len(s.T)), make([]int64, len(s.T))
+	for _, l := range s.Layers {
+		for k, v := range unsteps(l.V) {
+			total[k] += v
+			if l.Kind == "cached" {
+				torch[k] = v
+			}
+		}
+	}
+	level := func(list []int64, at int64) (v int64) {
+		for k, m := range unsteps(s.T) {
+			if m <= at {
+				v = list[k]
+			}
+		}
+		return v
+	}
+	for _, c := range []struct{ at, total, torch int64 }{{900, 0, 0}, {1001, 100, 0}, {1400, 70, 0}, {2000, 70, 60}, {6000, 70, 20}, {9500, 80, 20}} {
+		if got, told := level(total, c.at), level(torch, c.at); got != c.total || told != c.torch {
+			t.Errorf("at %d ms: want %d, torch %d, got %d and %d", c.at, c.total, c.torch, got, told)
 		}
 	}
 }
@@ -75,15 +100,102 @@ func TestChartHolders(t *testing.T) {
 		"torch": {0, 3500, 4000, 0}, "cached": {0, 500, 200, 0}, "weights": {0, 200, 500, 100}, "model0": {0, 400, 1500, 0},
 		"trial": {0, 400, 800, 400}, "others": {600, 600, 600, 600},
 	}
-	at := sums(s.T)
+	at := unsteps(s.T)
 	if len(s.Layers) != len(want) {
 		t.Errorf("want %d layers, got %+v", len(want), s.Layers)
 	}
 	for _, l := range s.Layers {
-		for i, v := range sums(l.V) {
+		for i, v := range unsteps(l.V) {
 			if n := want[l.Kind][at[i]/1000] * 10; v != n {
 				t.Errorf("%s at %d ms: want %d, got %d", l.Name, at[i], n, v)
 			}
+		}
+	}
+}
+
+// TestChartSums: whatever other sources told, and when, the layers of a moment sum up to
+// the total that was read then; what was told long ago gives way to it.
+func TestChartSums(t *testing.T) {
+	second := time.Second
+	series := func(name string, at []time.Duration, v ...int64) memtrix.Series {
+		s := memtrix.Series{Meter: memtrix.Meter{Name: name, Unit: memtrix.UnitBytes}, T: at}
+		for _, n := range v {
+			s.V = append(s.V, n*mib)
+		}
+		return s
+	}
+	all, early := []time.Duration{0, second, 2 * second, 3 * second}, []time.Duration{0, 1500 * time.Millisecond, 1600 * time.Millisecond}
+	trial := &memtrix.Trial{Spans: []memtrix.Span{{Kind: memtrix.SpanPrompt, Prompt: 1, End: 3 * second}}, Series: []memtrix.Series{
+		series(memtrix.VRAMDeviceUsed, all, 100, 3100, 5100, 700),
+		series(memtrix.VRAMTrialUsed, all, 0, 3000, 5000, 600),
+		series(memtrix.TorchReserved, early, 0, 2000, 4000), // the server died after it
+		series(memtrix.TorchAllocated, early, 0, 2000, 3000),
+		series(memtrix.WeightsPrefix+"SDXL", early, 0, 500, 900),
+		series(memtrix.RAMTreeRSS, all, 10, 900, 500, 300),
+		series(memtrix.RAMTreeAnon, all, 8, 500, 400, 100),
+		series(memtrix.RAMTreeShmem, early, 0, 150, 150),
+	}}
+	stacks := NewChart(trial, 100).Stacks
+	want := []map[string][]int64{
+		{"model0": {0, 0, 500, 900, 900, 600}, "torch": {0, 0, 1500, 2100, 2100, 0}, "cached": {0, 0, 0, 0, 1000, 0},
+			"trial": {0, 3000, 1000, 0, 1000, 0}, "others": {100, 100, 100, 100, 100, 100}},
+		{"anon": {8, 500, 500, 500, 400, 100}, "shmem": {0, 0, 150, 150, 100, 150}, "file": {2, 400, 250, 250, 0, 50}},
+	}
+	moments := []int64{0, 1000, 1500, 1600, 2000, 3000}
+	for i, s := range stacks {
+		total, _ := seriesOf(trial, s.Total)
+		at, sum := unsteps(s.T), make([]int64, len(s.T))
+		if len(s.Layers) != len(want[i]) || !slices.Equal(at, moments) {
+			t.Fatalf("want %d layers at %d, got %+v at %d", len(want[i]), moments, s.Layers, at)
+		}
+		for _, l := range s.Layers {
+			for k, v := range unsteps(l.V) {
+				if n := want[i][l.Kind][k] * 10; v != n {
+					t.Errorf("%s at %d ms: want %d, got %d", l.Name, at[k], n, v)
+				}
+				sum[k] += v
+			}
+		}
+		for k, v := range sum {
+			if n := total.V[at[k]/1000] * 10 / mib; v != n {
+				t.Errorf("%s at %d ms: want %d in all, got %d", s.Title, at[k], n, v)
+			}
+		}
+	}
+}
+
+// TestChartAside: what others hold all the time is drawn where it leaves room for the
+// trial, and else said; what there is is marked where the trial comes near it.
+func TestChartAside(t *testing.T) {
+	const g = 10240 // tenths of a MiB
+	for _, c := range []struct {
+		name                 string
+		card, others, trial  int64 // GiB
+		hardware             int64
+		aside, limit         string
+		layers, top, limitAt int64
+	}{
+		{"a desktop", 8, 1, 6, 0, "", "8.00 GiB: the card", 2, 7 * g, 8 * g},
+		{"a large card", 140, 0, 6, 0, "", "", 1, 6 * g, 0},
+		{"a crowded card", 24, 16, 7, 0, "without 16.00 GiB that were held all the time by others, or before the trial", "8.00 GiB: the card", 1, 7 * g, 8 * g},
+		{"a small machine", 140, 136, 3, 4, "without 136.00 GiB that were held all the time by memtrix, which left 4.00 GiB for card-4g, and others", "4.00 GiB: card-4g", 1, 3 * g, 4 * g},
+		{"nearly the whole card", 24, 4, 19, 20, "", "24.00 GiB: card-4g", 2, 23 * g, 24 * g},
+	} {
+		at := []time.Duration{0, time.Second}
+		series := func(name string, v ...int64) memtrix.Series {
+			for i := range v {
+				v[i] <<= 30
+			}
+			return memtrix.Series{Meter: memtrix.Meter{Name: name}, T: at, V: v}
+		}
+		trial := &memtrix.Trial{Spans: []memtrix.Span{{Kind: memtrix.SpanPrompt, Prompt: 1, End: time.Second}}, Series: []memtrix.Series{
+			series(memtrix.VRAMDeviceUsed, c.others, c.others+c.trial), series(memtrix.VRAMDeviceFree, c.card-c.others, c.card-c.others-c.trial),
+			series(memtrix.VRAMTrialUsed, 0, c.trial),
+		}}
+		trial.Cell.Hardware = memtrix.Hardware{Name: "card-4g", VRAM: c.hardware << 30}
+		s := NewChart(trial, 100).Stacks[0]
+		if s.Aside != c.aside || s.LimitText != c.limit || s.Limit != c.limitAt || int64(len(s.Layers)) != c.layers || s.top() != c.top {
+			t.Errorf("%s: got aside %q, limit %q at %d, %d layers up to %d", c.name, s.Aside, s.LimitText, s.Limit, len(s.Layers), s.top())
 		}
 	}
 }
@@ -104,7 +216,7 @@ func TestChartModels(t *testing.T) {
 	for _, h := range vramHolders(trial) {
 		got = append(got, h.name)
 	}
-	want := []string{"weights of A", "weights of B", "weights of C", "weights of D", "torch, in use", "torch, kept for later", "context, code, libraries"}
+	want := []string{"weights of A", "weights of B", "weights of C", "weights of D", "torch, in use", "torch, kept for later", "context, code, torch not yet told"}
 	if !slices.Equal(got, want) {
 		t.Errorf("want %q, got %q", want, got)
 	}

@@ -63,7 +63,7 @@ type NodeView struct {
 func newTrialView(t *memtrix.Trial) *TrialView {
 	o := t.Outcome
 	v := &TrialView{
-		ID: t.ID, Cell: t.Cell.ID(), Title: OneLine(t.Cell.Version.Name + ", " + settingsText(t.Cell)),
+		ID: t.ID, Cell: t.Cell.ID(), Title: trialTitle(t.Cell),
 		Outcome: OneLine(outcomeText(t)), Kind: string(o.Kind), Expected: t.AsExpected(),
 		Failed:    o.Kind != memtrix.Pass && o.Kind != memtrix.NotApplicable,
 		Simulated: t.Simulated, Message: OneLine(o.Message),
@@ -78,6 +78,15 @@ func newTrialView(t *memtrix.Trial) *TrialView {
 		v.Nodes = append(v.Nodes, NodeView{s.Prompt, OneLine(s.Name()), (s.End - s.Start).Seconds(), spanPeak(s, vram), spanPeak(s, memtrix.RAMTreeRSS)})
 	}
 	return v
+}
+
+// trialTitle is "0.29.0, cache=none, ram-3g"; a machine as it stands is not named.
+func trialTitle(c memtrix.Cell) string {
+	words := []string{c.Version.Name, settingsText(c)}
+	if h := c.Hardware.Name; h != "" && h != "as-is" {
+		words = append(words, h)
+	}
+	return OneLine(strings.Join(words, ", "))
 }
 
 func oneLines(lines []string) []string {
@@ -152,6 +161,9 @@ func hardwareText(h memtrix.Hardware) string {
 	}
 	if h.RAM > 0 {
 		words = append(words, "RAM "+Bytes(h.RAM))
+	}
+	if h.Swap != nil {
+		words = append(words, "swap "+Bytes(*h.Swap))
 	}
 	return strings.Join(words, ", ")
 }

@@ -41,6 +41,25 @@ function lanes(data, axis, withNames) {
   return { hooks: { draw: [draw] } };
 }
 
+// limit draws how much there is.
+function limit(stack) {
+  const draw = (u) => {
+    if (!stack.limit) return;
+    const { ctx } = u, r = devicePixelRatio, { left, width } = u.bbox, y = u.valToPos(stack.limit, 'y', true);
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = css('ink');
+    ctx.lineWidth = r;
+    ctx.setLineDash([6 * r, 3 * r]);
+    ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
+    ctx.font = 11 * r + 'px system-ui, sans-serif';
+    ctx.textBaseline = 'bottom';
+    ctx.textAlign = 'left';
+    ctx.fillText(fitText(ctx, stack.limit_text, width), left + 4 * r, y - 2 * r);
+    ctx.restore();
+  };
+  return { hooks: { draw: [draw] } };
+}
+
 // fitText shortens text to a width, to nothing where not even three letters fit.
 function fitText(ctx, text, width) {
   if (ctx.measureText(text).width <= width) return text;
@@ -77,7 +96,7 @@ class StackChart {
   // words say what the picture shows.
   words() {
     const list = this.layers.map((l) => l.name + ' up to ' + size(Math.max(...l.v)));
-    return this.stack.title + ' over ' + seconds(this.axis.end()) + ': ' + list.join('; ') + '. Arrow keys move, + and - zoom, 0 shows all.';
+    return this.stack.title + ' over ' + seconds(this.axis.end()) + ': ' + [...list, this.stack.aside, this.stack.limit_text].filter(Boolean).join('; ') + '. Arrow keys move, + and - zoom, 0 shows all.';
   }
 
   sizes() { return { width: Math.max(200, this.box.clientWidth), height: 250 }; }
@@ -104,13 +123,13 @@ class StackChart {
     this.u = new uPlot({
       ...this.sizes(), series, bands, padding: [2 * laneHeight + 6, 12, 0, 0],
       cursor: { sync: { key: this.key }, drag: { x: true, y: false }, points: { show: false } },
-      scales: { x: { time: false, range: (u, min, max) => [min, max] }, y: { range: (u, min, max) => [0, Math.max(640, max * 1.12)] } },
+      scales: { x: { time: false, range: (u, min, max) => [min, max] }, y: { range: (u, min, max) => [0, Math.max(640, max * 1.12, (this.stack.limit || 0) * 1.1)] } },
       axes: [
         { ...axisStyle, splits: (u, i, min, max) => this.axis.splits(min, max, u.bbox.width / devicePixelRatio), values: (u, s) => s.map((p) => this.axis.label(p)), label: 'seconds' + (this.axis.folded ? ' (start and rest drawn narrower)' : ''), size: 32, labelSize: 22, labelGap: 2, labelFont: '12px system-ui, sans-serif' },
         { ...axisStyle, splits: sizeSplits, values: sizeLabels, size: 72 },
       ],
       legend: { live: true },
-      plugins: [lanes(this.data, this.axis, true)],
+      plugins: [limit(this.stack), lanes(this.data, this.axis, true)],
       hooks: { setCursor: [(u) => this.say(u)] },
     }, [x, ...rows.reverse()], this.host);
   }

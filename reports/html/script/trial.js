@@ -57,7 +57,7 @@ const trialDialog = {
     dialog.append(zoom);
     for (const stack of data.stacks) {
       const box = make('div', { class: 'chart' });
-      dialog.append(make('h3', {}, stack.title + ' ', make('span', { class: 'source' }, stack.total + ', who holds it')), box);
+      dialog.append(make('h3', {}, stack.title + ' ', make('span', { class: 'source' }, stack.total + ', who holds it' + (stack.aside ? ', ' + stack.aside : ''))), box);
       this.open.push(new StackChart(box, data, stack, axis, 'trial'));
     }
     const show = (text, from, to) => zoom.append(make('button', { type: 'button', onclick: () => this.open.forEach((c) => c.zoom(from, to)) }, text));
@@ -80,7 +80,7 @@ function facts(title, rows) {
 function peaks(title, rows) {
   if (!rows || !rows.length) return make('div');
   return make('div', {}, make('h3', {}, title), make('table', { class: 'facts' }, make('tbody', {},
-    ...rows.map((p) => make('tr', {}, make('th', { scope: 'row' }, p.meter), make('td', { class: 'number' }, p.value), make('td', { class: 'dim' }, p.how))))));
+    ...rows.map((p) => make('tr', {}, make('th', { scope: 'row' }, p.meter, make('small', {}, p.how)), make('td', { class: 'number' }, p.value))))));
 }
 
 // nodes are the executions of nodes, the hungriest of each prompt not hidden in a picture.
