@@ -94,8 +94,8 @@ func (c *abbaCmd) report(a *app, cell memtrix.PlannedCell, r abba.Result, err er
 	narrow := err == nil
 	if c.JSON {
 		doc := abbaJSON{c.Switch, cell.Cell.ID(), c.Width, narrow, r}
-		if math.IsNaN(r.Ratio) { // JSON has no such number
-			return cannot{errors.Join(err, errors.New("one block tells nothing"))}
+		if math.IsNaN(r.Low) { // JSON has no such number
+			return cannot{errors.Join(err, errors.New("fewer than six blocks tell nothing"))}
 		}
 		e := json.NewEncoder(a.stdout)
 		e.SetIndent("", "  ")
@@ -105,6 +105,7 @@ func (c *abbaCmd) report(a *app, cell memtrix.PlannedCell, r abba.Result, err er
 	} else {
 		fmt.Fprintf(a.stdout, "%s, %s, %s: with %s on, a prompt takes %.4f of the time without; %.0f %% interval %.4f to %.4f\n",
 			cell.Cell.Version.Name, cell.Cell.Workflow.Name, cell.Cell.Settings, c.what(), r.Ratio, r.Confidence*100, r.Low, r.High)
+		fmt.Fprintf(a.stdout, "by the mean, in which prompts that were held up count in full: %.4f, %.4f to %.4f\n", r.Mean, r.MeanLow, r.MeanHigh)
 		fmt.Fprintf(a.stdout, "%d blocks of off on on off and the opposite, %d prompts between switches; medians %.4f s on, %.4f s off\n",
 			len(r.Blocks), c.Leg, r.On.Seconds(), r.Off.Seconds())
 	}

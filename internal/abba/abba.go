@@ -4,11 +4,14 @@
 // off, then on, off, off, on, and so forth: four units are a block, in which a drift
 // that is straight in time adds nothing (with blocks of both kinds in turn, nor does
 // one that is bent). A block gives one number, the mean of the logarithms of its two
-// times with, minus that of its two without; the ratio is e to the mean of those
-// numbers, and its interval is Student's.
+// times with, minus that of its two without; the ratio is e to the middle of those
+// numbers, with the interval of a signed-rank test (interval.go). Beside it stands their
+// mean, in which a few units that were held up count in full: a switch that holds up one
+// unit in twenty would show there only.
 //
-// What is assumed: the numbers of blocks are independent of each other and have a
-// variance; each unit is the same work. What is not: that times are normal, that
+// What is assumed: the numbers of blocks are independent of each other and symmetric
+// about the truth, as they are when what disturbs a unit does not ask whether the switch
+// is on; each unit is the same work. What is not: that times are normal, that
 // blocks are as fast as each other, that the machine is quiet (noise makes the
 // interval wide, and so the run long). The run stops when the interval is narrow, which
 // favours moments at which it happens to be: it must have been narrow after two blocks
@@ -22,9 +25,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Config says what is switched, what work is, and how sure one wants to be.
@@ -68,12 +68,17 @@ func (b Block) log() float64 {
 // Result is what was found so far.
 type Result struct {
 	// Ratio is time with divided by time without; it lies between Low and High with
-	// the Confidence. NaN before the second block.
+	// the Confidence. These are NaN before there are six blocks.
 	Ratio      float64 `json:"ratio"`
 	Low        float64 `json:"low"`
 	High       float64 `json:"high"`
 	Confidence float64 `json:"confidence"`
-	Blocks     []Block `json:"blocks"`
+	// Mean is the same by the mean of all blocks, with Student's interval; NaN before
+	// the second block.
+	Mean     float64 `json:"mean"`
+	MeanLow  float64 `json:"mean_low"`
+	MeanHigh float64 `json:"mean_high"`
+	Blocks   []Block `json:"blocks"`
 	// On and Off are the medians of the units, ns.
 	On  time.Duration `json:"median_on"`
 	Off time.Duration `json:"median_off"`
@@ -162,7 +167,7 @@ func onOff(on bool) string {
 
 // Judge gives the ratio and its interval.
 func Judge(blocks []Block, confidence float64) Result {
-	r := Result{Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Confidence: confidence, Blocks: blocks}
+	r := Result{Confidence: confidence, Blocks: blocks}
 	var logs []float64
 	var on, off []time.Duration
 	for _, b := range blocks {
@@ -176,15 +181,13 @@ func Judge(blocks []Block, confidence float64) Result {
 		}
 	}
 	r.On, r.Off = median(on), median(off)
-	if len(logs) < 2 {
-		return r
-	}
-	mean, sd := stat.MeanStdDev(logs, nil)
-	n := float64(len(logs))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
-	half := t * sd / math.Sqrt(n)
-	r.Ratio, r.Low, r.High = math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half)
+	r.Ratio, r.Low, r.High = exp(middle(logs, confidence))
+	r.Mean, r.MeanLow, r.MeanHigh = exp(average(logs, confidence))
 	return r
+}
+
+func exp(at, low, high float64) (float64, float64, float64) {
+	return math.Exp(at), math.Exp(low), math.Exp(high)
 }
 
 func median(d []time.Duration) time.Duration {

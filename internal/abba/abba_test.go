@@ -102,7 +102,61 @@ func TestJudge(t *testing.T) {
 	}, 0.95)
 	// Student's quantile of 0.975 with one degree of freedom is 12.7062.
 	half := 12.7062 * math.Log(2)
-	if math.Abs(r.Ratio-4) > 1e-9 || math.Abs(math.Log(r.High)-math.Log(4)-half) > 1e-3 || r.On != 5*s || r.Off != s {
+	if math.Abs(r.Mean-4) > 1e-9 || math.Abs(math.Log(r.MeanHigh)-math.Log(4)-half) > 1e-3 || r.On != 5*s || r.Off != s {
 		t.Errorf("got %+v, want 4, within e^%.4f, medians 5 s and 1 s", r, half)
+	}
+	if math.Abs(r.Ratio-4) > 1e-9 || !math.IsNaN(r.Low) {
+		t.Errorf("got %+v, want 4 without an interval", r)
+	}
+}
+
+// TestMiddle has the depression scores of Hollander and Wolfe, Table 3.1: estimate -0.46,
+// interval of 96 % -0.786 to -0.010 (their Examples 3.3 and 3.4), as R's wilcox.test gives.
+func TestMiddle(t *testing.T) {
+	x := []float64{1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30}
+	y := []float64{0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29}
+	var z []float64
+	for i := range x {
+		z = append(z, y[i]-x[i])
+	}
+	at, low, high := middle(z, 0.95)
+	if math.Abs(at+0.46) > 1e-9 || math.Abs(low+0.786) > 1e-9 || math.Abs(high+0.010) > 1e-9 {
+		t.Errorf("got %v in %v to %v, want -0.46 in -0.786 to -0.010", at, low, high)
+	}
+	// Tables of the statistic: 0.025 below 1 with 6 numbers, below 9 with 10, below 53 with 20.
+	for n, want := range map[int]int{5: 0, 6: 1, 10: 9, 20: 53} {
+		if got := cut(n, 0.025); got != want {
+			t.Errorf("%d numbers: cut %d, want %d", n, got, want)
+		}
+	}
+	if exact, near := cut(60, 0.025), cut(61, 0.025); near <= exact || near > exact+30 {
+		t.Errorf("exact %d with 60 numbers, %d with 61", exact, near)
+	}
+}
+
+// TestHeldUp: one unit in five takes longer by up to half, whatever is switched. The
+// interval must become narrow all the same, and hold the truth.
+func TestHeldUp(t *testing.T) {
+	held, runs, blocks := 0, 100, 0
+	for i := range runs {
+		w := &work{cost: 0.004, noise: 0.003, random: rand.New(rand.NewPCG(uint64(i), 9))}
+		do := func(ctx context.Context, n int) (time.Duration, error) {
+			d, err := w.do(ctx, n)
+			if w.random.Float64() < 0.2 {
+				d += time.Duration(w.random.Float64() * float64(d) / 2)
+			}
+			return d, err
+		}
+		r, err := Run(context.Background(), Config{Switch: w.turn, Do: do, Width: 0.02, MaxBlocks: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks += len(r.Blocks)
+		if r.Low <= 1.004 && 1.004 <= r.High {
+			held++
+		}
+	}
+	if held < 87 || blocks > 120*runs {
+		t.Errorf("the truth was held in %d of %d, in %d blocks each", held, runs, blocks/runs)
 	}
 }
