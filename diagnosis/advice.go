@@ -249,7 +249,9 @@ func (a *adviser) ram() {
 	if g := a.e.Cgroup; g != nil && g.Max > 0 {
 		a.add(costMachine-5, 0, fmt.Sprintf("raise the memory limit of %s of the container or group", bytesText(g.Max)))
 	}
-	if n := a.elsewhere(); n > 0 {
+	if a.limited() {
+		// What others hold of the machine is not what was missing.
+	} else if n := a.elsewhere(); n > 0 {
 		a.add(costFree, n, "close other programs: so much RAM is taken outside of the server")
 		a.as("frees")
 	} else {

@@ -99,6 +99,17 @@ func TestAdvice(t *testing.T) {
 		"raise the memory limit of 5.00 GiB of the container or group",
 		"more swap does not help: the work already waits for the disk; it needs RAM, or a smaller model",
 		"the same model in FP8 or as GGUF (Q8): saves about 2448 MiB")
+	check("RAM of its group", memtrix.Outcome{Memory: memtrix.MemoryRAM, Phase: memtrix.PhaseLoad, How: memtrix.HowSignal},
+		Evidence{Log: logOf(bannerOn), Cgroup: &Cgroup{Max: 5 * gib, MaxEvents: 3, OOMKills: 1}},
+		"raise the memory limit of 5.00 GiB of the container or group",
+		"give the machine swap on a fast disk, so that a short peak does not end the server",
+		"the same model in FP8 or as GGUF (Q8): saves about 11350 MiB")
+	check("RAM of the machine, in a group", memtrix.Outcome{Memory: memtrix.MemoryRAM, Phase: memtrix.PhaseLoad, How: memtrix.HowSignal},
+		Evidence{Log: logOf(bannerOn), Cgroup: &Cgroup{Max: 50 * gib, OOMKills: 1}, Series: []memtrix.Series{seriesOf(memtrix.RAMTreeAnon, gib, 2*gib)}},
+		"close other programs that take RAM",
+		"raise the memory limit of 50.00 GiB of the container or group",
+		"give the machine swap on a fast disk, so that a short peak does not end the server",
+		"the same model in FP8 or as GGUF (Q8): saves about 11350 MiB")
 	check("pinned", memtrix.Outcome{Memory: memtrix.MemoryPinned, Phase: memtrix.PhaseSample}, Evidence{Log: logOf(bannerOff)},
 		"close programs that take RAM: what is pinned cannot be paged out",
 		"pinned-memory=off, weights stay in ordinary RAM and are copied more slowly; VRAM is not what is missing (--disable-pinned-memory): saves about 14400 MiB",

@@ -149,6 +149,18 @@ func (a *adviser) elsewhere() int64 {
 	return 0
 }
 
+// limited reports whether the limit of the server's own group was met, however much the
+// machine has. Kills alone do not tell: the group counts those for want of the machine's
+// memory, too.
+func (a *adviser) limited() bool {
+	g := a.e.Cgroup
+	if g == nil || g.Max <= 0 {
+		return false
+	}
+	anon, ok := highest(a.series(memtrix.RAMTreeAnon), 0, a.endOfWork())
+	return g.MaxEvents > 0 || ok && float64(anon) >= limitPart*float64(g.Max)
+}
+
 // letGo is about a failure in a later prompt than the first: what had stayed when
 // it began, and the settings that let go of it.
 func (a *adviser) letGo(meter string) {
