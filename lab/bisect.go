@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"memtrix"
 	"memtrix/bisect"
@@ -27,7 +28,13 @@ type Bisection struct {
 	// Search has the number of candidates and what is known of them; its metric is
 	// set here.
 	Search bisect.Config
-	// Try gives the repeat-th trial of a candidate (0 the first).
+	// Jobs is how many candidates run at once, each on a card of its own; 0 is 1. Then
+	// only that is compared in which the others have no part (see Measure.Alone). They
+	// begin and are told together, so that the same trials lead to the same words
+	// whichever ends first.
+	Jobs int
+	// Try gives the repeat-th trial of a candidate (0 the first). With Jobs it is called
+	// from several goroutines.
 	Try func(ctx context.Context, candidate, repeat int) (Attempt, error)
 	// Told is called after each run; may be nil. now is empty until it is known what
 	// is compared.
@@ -96,6 +103,10 @@ type bisection struct {
 func Bisect(ctx context.Context, o Bisection) (*BisectReport, error) {
 	b := &bisection{Bisection: o, report: &BisectReport{Measure: o.Measure}, repeats: map[int]int{}, empty: map[int]int{}}
 	b.report.Verdict = bisect.Open
+	b.Jobs = max(b.Jobs, 1)
+	if b.Jobs > 1 && b.Measure != "" && !b.Measure.Alone() {
+		return b.report, fmt.Errorf("%s is not compared between trials that run at once: they share what it counts", b.Measure.Words())
+	}
 	if _, err := bisect.New(b.config(bisect.Pass)); err != nil {
 		return b.report, err
 	}
@@ -103,18 +114,19 @@ func Bisect(ctx context.Context, o Bisection) (*BisectReport, error) {
 	if over || err != nil {
 		return b.report, err
 	}
-	for {
-		i, ok := b.search.Next(nil)
-		if !ok {
+	for err == nil {
+		next := b.search.Proposals(b.Jobs, nil)
+		if len(next) == 0 {
 			break
 		}
-		if err := b.run(ctx, i); err != nil {
-			b.conclude()
-			return b.report, err
+		if b.Search.Deterministic { // a second run beside the first one tells nothing
+			slices.Sort(next)
+			next = slices.Compact(next)
 		}
+		_, err = b.attempts(ctx, next, b.take)
 	}
 	b.conclude()
-	return b.report, nil
+	return b.report, err
 }
 
 func (b *bisection) config(m bisect.Metric) bisect.Config {
@@ -133,19 +145,9 @@ func (b *bisection) conclude() {
 // search ends with that.
 func (b *bisection) decide(ctx context.Context) (over bool, err error) {
 	for n := 1; ; n++ {
-		for side, i := range []int{0, b.Search.N - 1} {
-			a, run, err := b.attempt(ctx, i)
-			if err != nil {
-				return false, err
-			}
-			if a.Trial == nil {
-				run.Result = RunUntestable
-				b.add(run)
-				b.report.Verdict, b.report.End, b.report.Result.Why = bisect.Untestable, i, run.Why
-				return true, nil
-			}
-			b.add(run)
-			b.ends[side] = append(b.ends[side], a.Trial)
+		over, err := b.attempts(ctx, []int{0, b.Search.N - 1}, b.takeEnd)
+		if over || err != nil {
+			return over, err
 		}
 		m, why := b.compared(n)
 		switch {
@@ -156,6 +158,23 @@ func (b *bisection) decide(ctx context.Context) (over bool, err error) {
 			return true, nil
 		}
 	}
+}
+
+// takeEnd notes a run of an end. The search is over when it cannot be tested.
+func (b *bisection) takeEnd(a Attempt, run BisectRun) (over bool, err error) {
+	side := 0
+	if run.Index != 0 {
+		side = 1
+	}
+	if a.Trial == nil {
+		run.Result = RunUntestable
+		b.add(run)
+		b.report.Verdict, b.report.End, b.report.Result.Why = bisect.Untestable, run.Index, run.Why
+		return true, nil
+	}
+	b.add(run)
+	b.ends[side] = append(b.ends[side], a.Trial)
+	return false, nil
 }
 
 // compared is what tells the ends apart after n runs of each, "" and why where nothing
@@ -174,8 +193,11 @@ func (b *bisection) compared(n int) (Measure, string) {
 		return "", fmt.Sprintf("good and bad do not differ: both end with %s (%s)", b.sides.good, failureOf(b.ends[0][0]))
 	}
 	b.report.Gaps = Gaps(b.ends[0], b.ends[1])
+	if b.Jobs > 1 {
+		b.report.Gaps = slices.DeleteFunc(b.report.Gaps, func(g Gap) bool { return !g.Measure.Alone() })
+	}
 	if len(b.report.Gaps) == 0 {
-		return "", "good and bad both pass, and nothing was measured of both"
+		return "", "good and bad both pass, and nothing that can be compared was measured of both"
 	}
 	// Seconds count where no memory differs.
 	for _, g := range b.report.Gaps {
@@ -217,37 +239,59 @@ func (b *bisection) begin(m Measure, why string) error {
 	return nil
 }
 
-// run runs a candidate and tells the search.
-func (b *bisection) run(ctx context.Context, i int) error {
-	a, run, err := b.attempt(ctx, i)
-	if err != nil {
-		return err
-	}
+// take tells the search of a run.
+func (b *bisection) take(a Attempt, run BisectRun) (over bool, err error) {
 	b.report.Runs = append(b.report.Runs, run)
 	last := &b.report.Runs[len(b.report.Runs)-1]
 	if err := b.judge(last, a.Trial); err != nil {
-		return err
+		return false, err
 	}
 	b.tell(*last)
-	return nil
+	return false, nil
 }
 
-func (b *bisection) attempt(ctx context.Context, i int) (Attempt, BisectRun, error) {
-	repeat := b.repeats[i]
-	a, err := b.Try(ctx, i, repeat)
-	if err != nil {
-		return a, BisectRun{}, err
-	}
-	b.repeats[i]++
-	run := BisectRun{Index: i, Repeat: repeat, Why: a.Untestable}
-	if t := a.Trial; t != nil {
-		run.Trial, run.Outcome, run.Message, run.Seconds = t.ID, t.Outcome.Kind, failureOf(t), t.Seconds
-		b.report.Simulated = b.report.Simulated || t.Simulated
-		if why := tell(t); why != nil {
-			a.Trial, run.Why = nil, why.Error()
+// attempts runs candidates, as many at once as there may be, and hands them to take in
+// their order until it says that it is over.
+func (b *bisection) attempts(ctx context.Context, list []int, take func(Attempt, BisectRun) (over bool, err error)) (over bool, err error) {
+	for chunk := range slices.Chunk(list, b.Jobs) {
+		tried := make([]Attempt, len(chunk))
+		failed := make([]error, len(chunk))
+		repeats := make([]int, len(chunk))
+		var wg sync.WaitGroup
+		for n, i := range chunk {
+			repeats[n] = b.repeats[i]
+			b.repeats[i]++
+			wg.Go(func() { tried[n], failed[n] = b.Try(ctx, i, repeats[n]) })
+		}
+		wg.Wait()
+		for n, i := range chunk {
+			if failed[n] != nil {
+				return false, failed[n]
+			}
+			a, run := b.noted(tried[n], BisectRun{Index: i, Repeat: repeats[n]})
+			if over, err := take(a, run); over || err != nil {
+				return over, err
+			}
 		}
 	}
-	return a, run, nil
+	return false, nil
+}
+
+// noted fills in what a trial was.
+func (b *bisection) noted(a Attempt, run BisectRun) (Attempt, BisectRun) {
+	run.Why = a.Untestable
+	t := a.Trial
+	if t == nil {
+		return a, run
+	}
+	run.Trial, run.Outcome, run.Message, run.Seconds = t.ID, t.Outcome.Kind, failureOf(t), t.Seconds
+	b.report.Simulated = b.report.Simulated || t.Simulated
+	// A pack that is not imported, a setting that is not in force and a workflow that is
+	// refused are outcomes: since when is what is asked.
+	if t.Outcome.Kind == memtrix.NotApplicable {
+		a.Trial, run.Why = nil, outcomeWords(t)
+	}
+	return a, run
 }
 
 // judge says what a run told, and tells the search. t is nil for none.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +24,25 @@ type history struct {
 	stored map[[2]int]*memtrix.Trial // as a results folder keeps them
 	ran    int
 	die    int // run that is cut off, 0 for none
+
+	mu      *sync.Mutex
+	now, at int // tries on their way, and the most at once
+	slow    func(i int)
 }
 
 var errDied = errors.New("killed")
 
 func (h *history) try(_ context.Context, i, repeat int) (Attempt, error) {
+	h.mu.Lock()
+	h.now++
+	h.at = max(h.at, h.now)
+	h.mu.Unlock()
+	if h.slow != nil {
+		h.slow(i)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now--
 	if why := h.broken[i]; why != "" {
 		return Attempt{Untestable: why}, nil
 	}
@@ -60,6 +75,7 @@ func (h *history) search(o Bisection) (*BisectReport, error) {
 	if h.stored == nil {
 		h.stored = map[[2]int]*memtrix.Trial{}
 	}
+	h.mu = &sync.Mutex{}
 	o.Search.N, o.Try = h.n, h.try
 	return Bisect(context.Background(), o)
 }
@@ -187,6 +203,54 @@ func TestBisectGoesOn(t *testing.T) {
 		}
 		if h.ran != len(want.Runs)+1 {
 			t.Errorf("died at %d: %d runs in all, want %d", die, h.ran, len(want.Runs)+1)
+		}
+	}
+}
+
+// Several at once lead to the same words, whichever of them ends first, also when it was
+// stopped in between; and what they share is not compared.
+func TestBisectAtOnce(t *testing.T) {
+	late := func(remainder int) func(int) {
+		return func(i int) {
+			time.Sleep(time.Duration(1+5*(i%2^remainder)) * time.Millisecond)
+		}
+	}
+	fails := failsFrom(77, memtrix.OOM, "out of memory")
+	whole := history{n: 200, fails: fails, slow: late(0)}
+	want, err := whole.search(Bisection{Jobs: 3})
+	if err != nil || want.From != 77 || want.To != 77 || want.Measure != MeasureOutcome {
+		t.Fatalf("got %d..%d by %q (%v)", want.From, want.To, want.Measure, err)
+	}
+	if whole.at != 3 {
+		t.Errorf("%d at once, want 3", whole.at)
+	}
+	h := history{n: 200, fails: fails, slow: late(1), die: 7}
+	if _, err := h.search(Bisection{Jobs: 3}); !errors.Is(err, errDied) {
+		t.Fatalf("got %v", err)
+	}
+	got, err := h.search(Bisection{Jobs: 3})
+	if err != nil || fmt.Sprint(pathOf(got)) != fmt.Sprint(pathOf(want)) {
+		t.Errorf("got %v (%v), want %v", pathOf(got), err, pathOf(want))
+	}
+	if h.ran != len(want.Runs)+1 {
+		t.Errorf("%d runs in all, want %d", h.ran, len(want.Runs)+1)
+	}
+	h = history{n: 6, fails: failsFrom(2, memtrix.OOM, "out of memory")}
+	once := Bisection{Jobs: 4}
+	once.Search.Deterministic = true
+	if r, err := h.search(once); err != nil || r.From != 2 || r.To != 2 || len(r.Runs) > 6 {
+		t.Errorf("deterministic: got %d..%d by %v (%v)", r.From, r.To, pathOf(r), err)
+	}
+	h = history{n: 60, peak: step(23, 60)}
+	if r, err := h.search(Bisection{Jobs: 2}); err != nil || r.Verdict != bisect.Same || !strings.Contains(r.Result.Why, "nothing that can be compared") {
+		t.Errorf("memory of the host: got %v %q (%v)", r.Verdict, r.Result.Why, err)
+	}
+	if _, err := h.search(Bisection{Jobs: 2, Measure: memtrix.RAMTreeRSS}); err == nil || !strings.Contains(err.Error(), "they share what it counts") {
+		t.Errorf("memory of the host, asked for: %v", err)
+	}
+	for m, alone := range map[Measure]bool{"outcome": true, "vram.trial.used": true, "rested:vram.device.used": true, "start:ram.tree.anon": false, "seconds": false, "start-seconds": false} {
+		if m.Alone() != alone {
+			t.Errorf("%s: alone %v", m, !alone)
 		}
 	}
 }

@@ -56,6 +56,13 @@ func (m Measure) meter() string {
 // Bytes reports whether values are bytes; else they are seconds.
 func (m Measure) Bytes() bool { return m != MeasureSeconds && m != MeasureStartSeconds }
 
+// Alone reports whether other trials on the machine at the same time, on other cards,
+// leave a value as it is. They take from the host's memory, by which ComfyUI decides what
+// it keeps there, and slow each other down; a card is one trial's alone.
+func (m Measure) Alone() bool {
+	return m == MeasureOutcome || strings.HasPrefix(m.meter(), "vram.")
+}
+
 // Words say what a value is, for people.
 func (m Measure) Words() string {
 	switch {

@@ -42,7 +42,7 @@ type bisectCmd struct {
 	Sure          float64       `help:"Stop at this probability." default:"0.95"`
 	Find          string        `help:"Where there are several changes: the largest one (of values; else the first), the first or the last." enum:"largest,first,last" default:"largest"`
 	Timeout       time.Duration `help:"Of --command: most time for one run: over it, it failed (metric pass) or gave no value." placeholder:"10m"`
-	Jobs          int           `help:"Of --command: runs at once." default:"1"`
+	Jobs          int           `help:"Runs at once. Of a spec: as many NVIDIA cards, which are alike, each with a trial of its own; outcomes and memory of the card can be compared then." default:"1"`
 	MaxRuns       int           `name:"max-runs" help:"Give up after so many runs." default:"1000"`
 	State         string        `help:"Of --command: the file that keeps what every run told; without it, one beside the candidates' file, named after list and command, and removed at the end." placeholder:"FILE" type:"path"`
 	JSON          bool          `name:"json" help:"One JSON document on standard output and nothing else there."`
@@ -53,7 +53,7 @@ type bisectCmd struct {
 // Flags that only one form of the command has.
 var (
 	ofSpec    = []string{"good", "bad", "axis", "meter", "failure", "workflow", "hardware", "settings", "no-hints", "results", "session"}
-	ofCommand = []string{"metric", "rates", "levels", "timeout", "state"} // and --jobs, which a spec refuses with its reason
+	ofCommand = []string{"metric", "rates", "levels", "timeout", "state"}
 )
 
 // AfterApply notes which flags were given: one that would do nothing is refused.

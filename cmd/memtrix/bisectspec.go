@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"memtrix"
 	"memtrix/bisect"
@@ -32,10 +33,13 @@ type specSearch struct {
 	spec  *matrix.Spec // of one workflow and one hardware
 	ends  *bisectEnds
 	ready *ready
-	bench *lab.Bench
 	acc   account.Account
-	made  map[string]bool // groups of candidates whose environments are there
-	cells map[string]cellOrWhy
+	// places are those where no trial runs now.
+	places chan *place
+
+	planning sync.Mutex      // of what follows, and of the world that answers plans
+	made     map[string]bool // groups of candidates whose environments are there
+	cells    map[string]cellOrWhy
 }
 
 type cellOrWhy struct {
@@ -83,9 +87,6 @@ func (c *bisectCmd) runSpec(a *app) error {
 
 // openSpec reads the spec and finds its ends, before anything runs.
 func (c *bisectCmd) openSpec(a *app) (*specSearch, error) {
-	if c.Jobs != 1 {
-		return nil, usage{errors.New("--jobs: trials of a spec run one at a time on this machine, since each would count the memory of the other")}
-	}
 	data, err := readSpec(a.ctx, c.Spec)
 	if a.ctx.Err() != nil {
 		return nil, a.ctx.Err()
@@ -108,6 +109,9 @@ func (c *bisectCmd) openSpec(a *app) (*specSearch, error) {
 	}
 	ends, err := c.ends(a, spec)
 	if err != nil {
+		return nil, usage{err}
+	}
+	if err := c.checkJobs(spec, ends); err != nil {
 		return nil, usage{err}
 	}
 	spec.Control, spec.Budget, spec.Repeats, spec.Expect = nil, 0, 1, nil
@@ -141,9 +145,7 @@ func (s *specSearch) open(db *results.DB) error {
 	}
 	s.ready = rd
 	s.spec.Models, s.spec.StandIns = only.Models, only.StandIns
-	rd.runner.Progress = &counted{Display: rd.display}
-	s.bench = &lab.Bench{Runner: rd.runner, Store: db, Session: rd.session}
-	return nil
+	return s.makePlaces(db)
 }
 
 // own lets commits of a person's installation see its models and custom nodes.
@@ -180,6 +182,9 @@ func (s *specSearch) look(end string, state *axes.State) error {
 
 // cell plans a candidate; why says that it cannot be tested.
 func (s *specSearch) cell(c axes.Candidate) (memtrix.PlannedCell, string, error) {
+	s.planning.Lock()
+	defer s.planning.Unlock()
+	s.made[c.Group] = true
 	key := fmt.Sprintf("%+v %s", c.Entry, c.Settings)
 	if known, ok := s.cells[key]; ok {
 		return known.cell, known.why, nil
@@ -232,7 +237,7 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 	if len(s.acc.Stages) > 0 {
 		measure = s.acc.Stages[0].Report.Measure // the same question, further on
 	}
-	o := lab.Bisection{Measure: measure, Failure: c.Failure}
+	o := lab.Bisection{Measure: measure, Failure: c.Failure, Jobs: c.Jobs}
 	o.Search = bisect.Config{N: len(list.Candidates), Sure: c.Sure, Deterministic: c.Deterministic, Find: bisect.Find(c.Find), Most: c.MaxRuns, Cost: list.Cost(s.made)}
 	if !c.NoHints {
 		o.Search.Prior = list.Prior()
@@ -242,12 +247,10 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 		if err != nil {
 			return lab.Attempt{}, err
 		}
-		s.made[list.Candidates[i].Group] = true
 		if why != "" {
 			return lab.Attempt{Untestable: why}, nil
 		}
-		s.ready.runner.ForgetFailures()
-		t, err := s.bench.Try(ctx, cell, repeat)
+		t, err := s.run(ctx, cell, repeat)
 		if err != nil && ctx.Err() == nil {
 			err = cannot{err}
 		}

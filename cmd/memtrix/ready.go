@@ -20,6 +20,7 @@ type ready struct {
 	runner  *runner.Runner
 	display *progress.Display
 	session memtrix.Session
+	self    string // this program, which holds machines of another size; "" for none
 	closers []func()
 }
 
@@ -70,6 +71,7 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 		Environment: environmentOf(spec),
 	}
 	if self, err := os.Executable(); err == nil {
+		rd.self = self
 		rd.runner.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
 			return hardware.Make(ctx, self, h, name, spec.Env)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +216,17 @@ func (w *world) startWith(env map[string]string) {
 	if t, ok := w.targets[memtrix.TargetComfyUI].(*comfyui.Target); ok {
 		t.Env = env
 	}
+}
+
+// targetsWith are the targets for trials that have other variables, beside others.
+func (w *world) targetsWith(env map[string]string) map[memtrix.TargetKind]memtrix.Target {
+	all := maps.Clone(w.targets)
+	if t, ok := all[memtrix.TargetComfyUI].(*comfyui.Target); ok {
+		own := *t
+		own.Env = env
+		all[memtrix.TargetComfyUI], all[memtrix.TargetSim] = &own, &own
+	}
+	return all
 }
 
 func (w *world) matrix() matrix.World {
