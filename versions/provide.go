@@ -349,7 +349,7 @@ func (p *Provider) wanted(r Request, v *memtrix.Version, mode Mode, date time.Ti
 	}
 	// A server that can be told of an empty front end starts without these.
 	if flags, err := scanFlags(v.Dir); err == nil && flags["--front-end-root"] {
-		want.Drop = pyenv.FrontEnd
+		want.Drop = droppable(v.Dir)
 	}
 	if mode == AsOfDate {
 		want.Before = endOfDay(date)

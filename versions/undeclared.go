@@ -50,3 +50,18 @@ func undeclaredOf(dir, requirements string) []string {
 	slices.Sort(lacking)
 	return lacking
 }
+
+// frontEndAtImport: from 04cf0ccb (March 2025, 0.3.19) to 94689766 (0.3.27) a server
+// imports the front end's package before it reads its flags, and leaves without it,
+// whatever --front-end-root says.
+var frontEndAtImport = regexp.MustCompile(`(?m)^(?:try:\r?\n[ \t]+)?import comfyui_frontend_package\b`)
+
+// droppable are the packages that a tree whose server knows --front-end-root starts
+// without.
+func droppable(dir string) []string {
+	data, err := os.ReadFile(filepath.Join(dir, "app", "frontend_management.py"))
+	if err != nil || !frontEndAtImport.Match(data) {
+		return pyenv.FrontEnd
+	}
+	return slices.DeleteFunc(slices.Clone(pyenv.FrontEnd), func(name string) bool { return name == "comfyui-frontend-package" })
+}
