@@ -362,6 +362,42 @@ func TestLowerBound(t *testing.T) {
 	}
 }
 
+// TestMemoryGroup: a server in a memory group on a machine without a card. The program
+// that puts it there is memtrix, which lies where it lies; how to do the same is told.
+func TestMemoryGroup(t *testing.T) {
+	in := light(failing(t))
+	trial := *in.Trial
+	trial.Cell.Hardware = memtrix.Hardware{Name: "ram-3g", RAM: 3 * gib, Swap: ptr(int64(0))}
+	trial.Environment = memtrix.Environment{"gpu": "no NVIDIA card: libnvidia-ml.so.1 is not installed", "ram.total": "25276112896"}
+	trial.Spans = []memtrix.Span{{Kind: memtrix.SpanPrompt, Prompt: 1, End: 1, Peaks: []memtrix.Peak{{Meter: memtrix.RAMTreeRSS, Value: 3*gib + 94<<20}}}}
+	in.Trial = &trial
+	in.Command = append([]string{"/home/ann/bin/memtrix", "enter-group", "/sys/fs/cgroup/memory/memtrix-16048-1796080198"}, in.Command...)
+	_, files := bundled(t, in)
+	for name, wants := range map[string][]string{
+		"paste.txt": {"Machine: no NVIDIA card; 3.00 GiB of RAM and no swap for the server, by a memory group (cgroup); 23.54 GiB RAM",
+			"systemd-run --user --scope -p MemoryMax=3221225472 -p MemorySwapMax=0 ", "   # leave it running\n"},
+		"report.md": {"leave it running; once it names the GUI's address, in another terminal:", "| GPU | no NVIDIA card: libnvidia-ml.so.1 is not installed |",
+			"The RAM peak is above the limit of 3.00 GiB, since"},
+	} {
+		for _, want := range wants {
+			if !strings.Contains(files[name], want) {
+				t.Errorf("%s has no %q:\n%s", name, want, files[name])
+			}
+		}
+	}
+	for name, text := range files {
+		if strings.Contains(text, "enter-group") || strings.Contains(text, "memtrix-16048") {
+			t.Errorf("%s has the program that enters the group", name)
+		}
+	}
+	trial.Cell.Hardware = memtrix.Hardware{Name: "no-swap", Swap: ptr(int64(0))}
+	c, err := Gather(in)
+	must(t, err)
+	if got, want := c.startCommand(), "systemd-run --user --scope -p MemorySwapMax=0 "; !strings.HasPrefix(got, want) {
+		t.Errorf("want %q..., got %q", want, got)
+	}
+}
+
 // TestSimulated checks that nobody is told to repeat in ComfyUI what was simulated, that
 // its card is no contradiction, and that the times of its log are explained.
 func TestSimulated(t *testing.T) {

@@ -152,11 +152,17 @@ func hardware(t *memtrix.Trial) []Fact {
 	} else if h.VRAM > 0 {
 		words = append(words, reports.Bytes(h.VRAM)+" of VRAM left free: memtrix held the rest of the card")
 	}
+	var group []string
 	if h.RAM > 0 {
-		words = append(words, "a memory group of "+reports.Bytes(h.RAM)+" of RAM")
+		group = append(group, reports.Bytes(h.RAM)+" of RAM")
 	}
-	if h.Swap != nil {
-		words = append(words, reports.Bytes(*h.Swap)+" of swap")
+	if h.Swap != nil && *h.Swap == 0 {
+		group = append(group, "no swap")
+	} else if h.Swap != nil {
+		group = append(group, reports.Bytes(*h.Swap)+" of swap")
+	}
+	if len(group) > 0 {
+		words = append(words, strings.Join(group, " and ")+" for the server, by a memory group (cgroup)")
 	}
 	if len(words) == 0 {
 		return nil

@@ -48,7 +48,7 @@ func launch(r *redact.Redactor, t *memtrix.Trial, command []string) Launch {
 		}
 		return l
 	}
-	words := r.Args(command)
+	words := r.Args(ownCommand(command))
 	l.Whole = words
 	l.PacksOff = len(v.Packs) == 0
 	main := slices.IndexFunc(words, func(w string) bool { return path.Base(strings.ReplaceAll(w, `\`, "/")) == "main.py" })
@@ -59,6 +59,16 @@ func launch(r *redact.Redactor, t *memtrix.Trial, command []string) Launch {
 	l.Plain, l.Gone = plain(flags)
 	l.Extra, _ = plain(extra(flags, r.Args(t.Argv)))
 	return l
+}
+
+// ownCommand is a command without the program of memtrix before it that enters the
+// trial's memory group: where that lies is nobody's matter, and the size of the group is
+// a fact of its own.
+func ownCommand(words []string) []string {
+	if len(words) > 3 && words[1] == "enter-group" {
+		return words[3:]
+	}
+	return words
 }
 
 // plain takes memtrix's own flags out, and those with a file or a folder of that

@@ -97,6 +97,11 @@ func (c *Case) timelineText(p *page) {
 		p.line("| %s | %s | %s | %s | %s |", name, reports.Seconds(s.Start.Seconds()), reports.Seconds(s.End.Seconds()), c.peakIn(s, m.vram), c.peakIn(s, m.ram))
 	}
 	p.line("")
+	if h := c.Trial.Cell.Hardware; h.RAM > 0 && m.ram == memtrix.RAMTreeRSS {
+		if v, ok := c.Trial.Peak(m.ram); ok && v.Value > h.RAM {
+			p.line("The RAM peak is above the limit of %s, since pages of files that others had read before count as resident and not for this group.\n", reports.Bytes(h.RAM))
+		}
+	}
 }
 
 // peakIn is the peak of a span; of the prompt and the node that failed it may be a

@@ -158,6 +158,9 @@ func (c *Case) machine() string {
 		v := c.fact(label)
 		switch {
 		case v == "":
+		case label == "GPU": // why there is none
+			v, _, _ = strings.Cut(v, ":")
+			words = append(words, v)
 		case strings.HasPrefix(label, "GPU"), label == "OS", label == "made smaller for this trial":
 			words = append(words, v)
 		case label == "RAM":
@@ -259,7 +262,8 @@ func (c *Case) repeatWords() string {
 	return " (BUNDLE is the unpacked bundle; the models are needed):"
 }
 
-// shortSteps are the steps without comments, the first ones in one line.
+// shortSteps are the steps without comments, the first ones in one line. What stays in
+// the foreground keeps the comment that says so.
 func (c *Case) shortSteps() []string {
 	var steps []string
 	if c.Simulated() {
@@ -269,7 +273,10 @@ func (c *Case) shortSteps() []string {
 		if strings.HasPrefix(s, "#") {
 			continue
 		}
-		s, _, _ = strings.Cut(s, "   # ")
+		s, comment, _ := strings.Cut(s, "   # ")
+		if strings.HasPrefix(comment, leaveRunning) {
+			s += "   # " + leaveRunning
+		}
 		if install, ok := strings.CutPrefix(s, venv); ok && len(steps) > 0 {
 			steps[0] += " && " + install
 			continue

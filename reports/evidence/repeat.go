@@ -66,6 +66,9 @@ func (c *Case) standInFiles() ([]File, error) {
 // venv makes an environment of its own.
 const venv = "python -m venv venv && . venv/bin/activate && "
 
+// leaveRunning is said of commands that do not end by themselves.
+const leaveRunning = "leave it running"
+
 // plainSteps are the commands that repeat it without memtrix. Of a simulated trial
 // nobody asks them: there is no ComfyUI that it could be repeated in.
 func (c *Case) plainSteps() []string {
@@ -100,7 +103,7 @@ func (c *Case) plainSteps() []string {
 	if len(c.Launch.Gone) > 0 {
 		add("# it also ran with files of that machine: %s", strings.Join(c.Launch.Gone, " "))
 	}
-	add("%s", c.startCommand())
+	add("%s   # %s; once it names the GUI's address, in another terminal:", c.startCommand(), leaveRunning)
 	for _, p := range c.shownPrompts() {
 		add("curl -X POST -H 'Content-Type: application/json' -d @BUNDLE/%s http://127.0.0.1:8188/prompt", promptFile(p))
 	}
@@ -115,8 +118,11 @@ func (c *Case) startCommand() string {
 		start = assignments(here) + " " + start
 	}
 	h := c.Trial.Cell.Hardware
-	if h.RAM > 0 {
-		limit := fmt.Sprintf("systemd-run --user --scope -p MemoryMax=%d", h.RAM)
+	if h.RAM > 0 || h.Swap != nil {
+		limit := "systemd-run --user --scope"
+		if h.RAM > 0 {
+			limit += fmt.Sprintf(" -p MemoryMax=%d", h.RAM)
+		}
 		if h.Swap != nil {
 			limit += fmt.Sprintf(" -p MemorySwapMax=%d", *h.Swap)
 		}
@@ -135,7 +141,7 @@ func (c *Case) smaller() []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("# on a larger card, in another terminal: hold all but %d bytes of VRAM", h.VRAM),
-		fmt.Sprintf(`python -c "import torch; free = torch.cuda.mem_get_info()[0]; hold = torch.empty(free - %d, dtype=torch.uint8, device='cuda'); input('held')"`, h.VRAM)}
+		fmt.Sprintf(`python -c "import torch; free = torch.cuda.mem_get_info()[0]; hold = torch.empty(free - %d, dtype=torch.uint8, device='cuda'); input('held')"   # %s`, h.VRAM, leaveRunning)}
 }
 
 // checkout is what git takes for the version.
