@@ -95,9 +95,9 @@ calibrate-bisect:
 confusion:
 	$(GO) test -count 1 -v -run TestCorpus ./diagnosis
 
-# How often regress is wrong, and its rivals: make calibrate [SERIES=2000]
+# How often regress is wrong, and its rivals, and how soon it tells a drift: make calibrate [SERIES=2000]
 calibrate:
-	MEMTRIX_CALIBRATE=$(or $(SERIES),2000) $(GO) test -count 1 -v -timeout 1h -run TestBars ./regress/calibrate
+	MEMTRIX_CALIBRATE=$(or $(SERIES),2000) $(GO) test -count 1 -v -timeout 1h -run "TestBars|TestDrifts" ./regress/calibrate
 
 # The alarms of a whole suite in simulated years: make suite-year [YEARS=10]
 suite-year:

@@ -1,6 +1,9 @@
 package regress
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // State is what one night says of a series.
 type State string
@@ -26,6 +29,39 @@ const (
 	chanceNight  = 0.005 // of the history may have been as far out
 	nightsBack   = 2     // nights before tonight that may belong to the same change
 )
+
+// Past is a series as a night finds it.
+type Past struct {
+	// Nights are the values since the last shift, one a night, the newest last.
+	Nights []float64
+	// Drifted is how many of them there were when a drift was told last, 0 for none, and Up
+	// its direction.
+	Drifted int
+	Up      bool
+}
+
+// Tonight says what the readings of a night add, the regular one first and then its
+// repeats: a shift as the function Tonight tells it or, where there is none, a drift, with
+// its growth. A drift that was told before and goes on is no news.
+func (p Past) Tonight(now []float64, o Options) (State, Change, *Growth) {
+	from := 0
+	if p.Drifted > 0 && len(p.Nights)-p.Drifted >= fewestNights {
+		from = p.Drifted // enough to know what it came to
+	}
+	if state, c := Tonight(p.Nights[from:], now, o); state != Quiet {
+		c.At += from
+		return state, c, nil
+	}
+	if len(now) == 0 {
+		return Quiet, Change{}, nil
+	}
+	c, g, ok := drifting(append(slices.Clone(p.Nights[p.Drifted:]), now[0]), o)
+	if !ok || p.Drifted > 0 && (g.PerNight > 0) == p.Up && g.always {
+		return Quiet, Change{}, nil
+	}
+	c.At, g.Earliest, g.Latest = c.At+p.Drifted, g.Earliest+p.Drifted, g.Latest+p.Drifted
+	return Alarm, c, &g
+}
 
 // Tonight says what the readings of a night add to the history of a series: those of
 // the nights since the last change, one a night, the newest last; and tonight's, the
@@ -66,6 +102,9 @@ func Tonight(history, now []float64, o Options) (State, Change) {
 		}
 		switch {
 		case len(group) >= fewestAlarm && z > barAlarm && chance < chanceAlarm:
+			if goesOn(base, group, back, o) {
+				return Quiet, Change{}
+			}
 			return Alarm, Change{
 				Kind: Shift, At: len(history) - back, Before: before, After: after,
 				Confidence: min(1-max(chance, math.Erfc(z/math.Sqrt2)), mostSure),
@@ -76,6 +115,25 @@ func Tonight(history, now []float64, o Options) (State, Change) {
 		}
 	}
 	return state, Change{}
+}
+
+// goesOn reports whether the readings of a group are where a drift of the nights before
+// leads by itself; the first so many of them are of a night each.
+func goesOn(base, group []float64, back int, o Options) bool {
+	d, ok := climb(base, o, barDriftOnce)
+	if !ok {
+		return false
+	}
+	line := func(night int) float64 { return d.slope * float64(max(night-d.from+1, 0)) }
+	flat, now := make([]float64, len(base)), make([]float64, len(group))
+	for i, v := range base {
+		flat[i] = v - line(i)
+	}
+	for i, v := range group {
+		now[i] = v - line(len(base)+min(i, back))
+	}
+	z, chance := against(flat, now, o.Floor.least(Median(base))/16)
+	return z <= barAlarm || chance >= chanceAlarm
 }
 
 // unusual reports whether few of the past lie as far out as v.

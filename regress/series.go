@@ -19,6 +19,9 @@ const (
 	Shift Kind = "shift"
 	// Slope is a drift: every point a little more (or less) than the one before.
 	Slope Kind = "slope"
+	// Drift is a slope that was told in the night until which it had become large enough:
+	// see Past.
+	Drift Kind = "drift"
 	// NewOOM: it ran out of memory, or does so more often than before.
 	NewOOM Kind = "new-oom"
 	// FixedOOM: it no longer does, or less often.

@@ -1,6 +1,9 @@
 package regress
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // A drift must last so many points, and fit so much better than steps do, to be called
 // one: steps are what versions make.
@@ -202,8 +205,11 @@ func trend(y []float64, grain float64) (drift, float64, bool) {
 func smoothed(y []float64, s float64) []float64 {
 	const side = 4
 	x := make([]float64, len(y))
+	var near [2*side + 1]float64
 	for i, v := range y {
-		mid := Median(y[max(0, i-side):min(len(y), i+side+1)])
+		around := near[:copy(near[:], y[max(0, i-side):min(len(y), i+side+1)])]
+		slices.Sort(around)
+		mid := median(around)
 		x[i] = min(max(v, mid-3*s), mid+3*s)
 	}
 	return x

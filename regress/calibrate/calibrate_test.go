@@ -89,6 +89,45 @@ func TestRivals(t *testing.T) {
 	}
 }
 
+// TestDrifts holds the bars of drifts. The long form, with all kinds, is
+// make calibrate.
+func TestDrifts(t *testing.T) {
+	series, long := many(t, "MEMTRIX_CALIBRATE", 5)
+	kinds, slack := Generators(), 0.0
+	if long {
+		series = max(series/4, 1) // each is a year of nights
+		kinds = append(kinds, Others()...)
+	} else {
+		slack = 0.6 // of five series
+	}
+	var rows []DriftRow
+	for i, g := range kinds {
+		row := MeasureDrifts(g, series, 11)
+		rows = append(rows, row)
+		if i >= len(Generators()) {
+			continue
+		}
+		if row.False > 0.01 {
+			t.Errorf("%s: a drift in %.2f %% of the years without one, want at most 1 %%", g.Name, 100*row.False)
+		}
+		for k, share := range row.Steps {
+			if share > 0.05+slack/2 {
+				t.Errorf("%s: %.1f %% of the steps number %d were told as drifts, want at most 5 %%", g.Name, 100*share, k)
+			}
+		}
+		if strings.HasPrefix(g.Name, "gauss") && (row.Four.In90 < 0.9-slack || row.Two.In150 < 0.9-slack) {
+			t.Errorf("%s: %.1f %% of 4 sd in 90 nights, %.1f %% of 2 sd in 150, want 90 %% of both", g.Name, 100*row.Four.In90, 100*row.Two.In150)
+		}
+	}
+	if long || testing.Verbose() {
+		var b strings.Builder
+		if err := DriftTable(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d series each, percent of series\n%s", series, b.String())
+	}
+}
+
 // TestSuite is a year without a change and one with a change a month. The long form,
 // many years, is make suite-year.
 func TestSuite(t *testing.T) {
@@ -120,8 +159,8 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	repeats := func(y Year) float64 { return 100 * float64(y.Repeats) / float64(y.Trials) }
-	t.Logf("%d years of %d cells: without a change %d false alarms (at most %d in a year) %v, %.2f %% more trials; with %d changes %d false alarms, %.2f %% more trials, %d found within two nights, late %v",
-		years, s.Cells, quiet.FalseAlarms, worst, quiet.FalseOf, repeats(quiet), len(real.Found), real.FalseAlarms, repeats(real), found, late)
+	t.Logf("%d years of %d cells: without a change %d false alarms (at most %d in a year; %d of drifts) %v, %.2f %% more trials; with %d changes %d false alarms (%d of drifts), %.2f %% more trials, %d found within two nights, late %v",
+		years, s.Cells, quiet.FalseAlarms, worst, quiet.FalseDrifts, quiet.FalseOf, repeats(quiet), len(real.Found), real.FalseAlarms, real.FalseDrifts, repeats(real), found, late)
 	if quiet.FalseAlarms > years || real.FalseAlarms > years {
 		t.Errorf("%d and %d false alarms, want at most 1 a year", quiet.FalseAlarms, real.FalseAlarms)
 	}
@@ -138,6 +177,7 @@ func (y *Year) add(o Year) {
 	y.Trials += o.Trials
 	y.Repeats += o.Repeats
 	y.FalseAlarms += o.FalseAlarms
+	y.FalseDrifts += o.FalseDrifts
 	y.Found = append(y.Found, o.Found...)
 	if y.FalseOf == nil {
 		y.FalseOf = map[string]int{}
