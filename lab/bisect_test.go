@@ -271,7 +271,17 @@ func TestFailureOf(t *testing.T) {
 	if got, want := failureOf(trial), "ModuleNotFoundError: No module named 'comfy_aimdo'"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	trial.Outcome.Evidence = nil
+	for message, want := range map[string]string{
+		"custom node p is not in force: its import failed: No module named '/cache/nodes/bf7e9fe1/p.effects'": "custom node p is not in force: its import failed: No module named 'p.effects'",
+		`cannot open C:\cache\trees\a8c44f9b\nodes.py`:                                                        "cannot open nodes.py",
+		"a rate of 3/4 and 1/2": "a rate of 3/4 and 1/2",
+	} {
+		trial.Outcome = memtrix.Outcome{Kind: memtrix.NotInForce, Message: message}
+		if got := failureOf(trial); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	trial.Outcome = memtrix.Outcome{Kind: memtrix.StartupFailure, Message: "0.29.0 does not start: exit status 1"}
 	if got, want := failureOf(trial), "does not start: exit status 1"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -72,16 +72,20 @@ func (c classes) of(t *memtrix.Trial, failure string) (bad, ok bool) {
 // exception is a line that ends a Python traceback.
 var exception = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_.]*(?:Error|Exception|Interrupt)(?:: .*)?$`)
 
+// folder is the way to a file, in which a version's tree has its commit.
+var folder = regexp.MustCompile(`(?:[A-Za-z]:)?(?:[/\\][^/\\\s'":]+)+[/\\]`)
+
 // failureOf is how a trial failed in words that do not name its version, so that the
-// same failure of two versions is the same: the exception, where one is in the evidence.
+// same failure of two versions is the same: the exception, where one is in the evidence,
+// and of files their names alone.
 func failureOf(t *memtrix.Trial) string {
 	if t.Outcome.Kind == memtrix.Pass {
 		return ""
 	}
 	for _, line := range slices.Backward(t.Outcome.Evidence) {
 		if exception.MatchString(line) {
-			return strings.TrimSpace(line)
+			return folder.ReplaceAllString(strings.TrimSpace(line), "")
 		}
 	}
-	return strings.TrimSpace(strings.TrimPrefix(t.Outcome.Message, t.Cell.Version.Name))
+	return folder.ReplaceAllString(strings.TrimSpace(strings.TrimPrefix(t.Outcome.Message, t.Cell.Version.Name)), "")
 }

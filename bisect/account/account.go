@@ -78,6 +78,7 @@ func (a Account) Paragraphs() []string {
 		}
 		out = append(out, text)
 		out = append(out, s.notes()...)
+		out = append(out, a.merge(i)...)
 	}
 	runs, seconds := a.Effort()
 	effort := fmt.Sprintf("Measured: %s. %d runs, %s.", a.Cell, runs, time.Duration(seconds*float64(time.Second)).Round(time.Second))
@@ -200,10 +201,26 @@ func (s Stage) notes() []string {
 		// Seen: 110 MiB between two environments of the same packages.
 		out = append(out, "The two states run in different environments. Resident memory counts pages of mapped files, and how many there are differs between two copies of the same libraries: what the program itself took is told by "+strings.TrimSuffix(string(r.Measure), "rss")+"anon (--meter).")
 	}
-	if s.Found() && r.From == r.To && s.List.Axis == axes.Commits && s.First().Merge {
-		out = append(out, fmt.Sprintf("It is a merge and stands for its branch. To look inside: the same command with --good %s --bad %s.", s.Before().Commit, s.First().Commit))
-	}
 	return out
+}
+
+// merge is what is to be said of an answer that is a merge, where no later stage has
+// found the commit in its branch.
+func (a Account) merge(stage int) []string {
+	s := a.Stages[stage]
+	if !s.Found() || s.Report.From != s.Report.To || !s.First().Merge {
+		return nil
+	}
+	commit := s.First().Commit
+	switch {
+	case s.List.Merge == commit:
+		return []string{"No commit of its branch does it alone: it is the merge, which brings the branch together with what came meanwhile."}
+	case slices.ContainsFunc(a.Stages[stage+1:], func(later Stage) bool { return later.List.Merge == commit }):
+		return nil
+	case s.List.Axis == axes.Commits:
+		return []string{fmt.Sprintf("It is a merge and stands for its branch. To look inside: the same command with --good %s --bad %s.", s.Before().Commit, commit)}
+	}
+	return []string{"It is a merge and stands for its branch."}
 }
 
 // GitLog is the search as `git bisect log` shows one, "" where there is none: git can

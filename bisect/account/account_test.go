@@ -71,6 +71,22 @@ func TestParagraphs(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	// A merge that was looked into is not told to be.
+	branch := commits("b", "x", "d")
+	branch.Merge = strings.Repeat("d", 40)
+	within := found(3, 1, lab.MeasureOutcome, run(0, lab.RunGood, 0), run(1, lab.RunBad, 0))
+	outcome.Stages = append(outcome.Stages, Stage{branch, within})
+	text = strings.Join(outcome.Paragraphs(), "\n")
+	if strings.Contains(text, "It is a merge") || !strings.Contains(text, "Then: First bad commit: "+strings.Repeat("x", 40)) {
+		t.Errorf("looked into: %s", text)
+	}
+	if got, want := outcome.Back()[0], "git -C <folder of your ComfyUI> checkout "+strings.Repeat("b", 40); got != want {
+		t.Errorf("back from within a branch: %s, want %s", got, want)
+	}
+	outcome.Stages[1].Report = found(3, 2, lab.MeasureOutcome, run(1, lab.RunGood, 0), run(2, lab.RunBad, 0))
+	if text = strings.Join(outcome.Paragraphs(), "\n"); !strings.Contains(text, "No commit of its branch does it alone") || strings.Contains(text, "To look inside") {
+		t.Errorf("the merge itself: %s", text)
+	}
 	same := Account{Stages: []Stage{{commits("a", "b"), &lab.BisectReport{Result: bisect.Result{Verdict: bisect.Same, Why: "good and bad do not differ: both pass"}}}}}
 	if text := strings.Join(same.Paragraphs(), "\n"); !strings.Contains(text, "No first bad one among 2 commits: good and bad do not differ") || same.Back() != nil {
 		t.Errorf("got %s, %q", text, same.Back())

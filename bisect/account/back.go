@@ -20,6 +20,10 @@ func (a Account) Back() []string {
 		return nil
 	}
 	before, first := s.Before(), s.List.Candidates[s.Report.To]
+	if s.List.Merge != "" {
+		// A commit within a branch is based on an older state: back is before its merge.
+		before = s.List.Candidates[0]
+	}
 	python := a.Python
 	if python == "" {
 		python = "<python of your ComfyUI>"

@@ -76,6 +76,9 @@ type List struct {
 	// Why is a sentence for people: why this axis.
 	Why        string
 	Candidates []Candidate
+	// Merge is the merge whose branch this list goes through: the first candidate is its
+	// first parent, the last one the merge itself. "" for none.
+	Merge string
 }
 
 // Prior is that of all candidates, as the search takes it.

@@ -28,12 +28,13 @@ import (
 
 // specSearch is a bisection over real cells: what is asked, and what runs it.
 type specSearch struct {
-	cmd   *bisectCmd
-	app   *app
-	spec  *matrix.Spec // of one workflow and one hardware
-	ends  *bisectEnds
-	ready *ready
-	acc   account.Account
+	cmd    *bisectCmd
+	app    *app
+	spec   *matrix.Spec // of one workflow and one hardware
+	ends   *bisectEnds
+	ready  *ready
+	acc    account.Account
+	opened []string // merges that were looked into
 	// places are those where no trial runs now.
 	places chan *place
 

@@ -137,12 +137,58 @@ func (s *specSearch) next(st account.Stage) (*axes.List, error) {
 		return s.releases(before, first)
 	case axes.Nodes:
 		return s.packCommits(before, first)
+	case axes.Pack:
+		return s.insidePack(before, first)
 	case axes.Commits:
+		if l, err := s.inside(before, first); l != nil || err != nil {
+			return l, err
+		}
 		if s.cmd.Axis == "" {
 			return s.codeOrPackages(before, first)
 		}
 	}
 	return nil, nil
+}
+
+// inside are the commits of the branch that a merge brought in; nil where it is none, or
+// was looked into.
+func (s *specSearch) inside(before, first axes.Candidate) (*axes.List, error) {
+	if !s.closed(first) {
+		return nil, nil
+	}
+	l, err := s.history(before.State, first.State)
+	if err != nil {
+		return nil, err
+	}
+	return longer(ofMerge(l, first)), nil
+}
+
+// insidePack is the same of a node pack.
+func (s *specSearch) insidePack(before, first axes.Candidate) (*axes.List, error) {
+	if !s.closed(first) {
+		return nil, nil
+	}
+	l, err := s.packCommits(before, first)
+	if l == nil || err != nil {
+		return nil, err
+	}
+	return longer(ofMerge(*l, first)), nil
+}
+
+// closed reports whether a candidate is a merge that was not looked into yet, which it
+// then counts as.
+func (s *specSearch) closed(c axes.Candidate) bool {
+	if !c.Merge || slices.Contains(s.opened, c.Commit) {
+		return false
+	}
+	s.opened = append(s.opened, c.Commit)
+	return true
+}
+
+func ofMerge(l axes.List, merge axes.Candidate) axes.List {
+	l.Merge = merge.Commit
+	l.Why = fmt.Sprintf("%s is a merge: the commits of its branch, and the merge itself", merge.Name)
+	return l
 }
 
 // into goes along the axis that a comparison of all of them found.
