@@ -146,11 +146,20 @@ func sourceWidth(o TableOptions) int {
 	return max(o.Width-60, 24)
 }
 
+// slower says how seldom a thread read that made way, since its readings are dear: what
+// they show between two of them is not seen.
+func (t RecordingThread) slower(seconds float64) string {
+	if n := float64(t.Samples + t.Missed); n > 0 && n*t.Interval < seconds/2 {
+		return fmt.Sprintf(" at most (a reading is dear: every %s s)", Seconds(seconds/n))
+	}
+	return ""
+}
+
 func recordingNotes(r Recording) []string {
 	lines := []string{recordingEnd(r)}
 	for _, t := range r.Threads {
-		lines = append(lines, fmt.Sprintf("thread %s: every %s, %d readings, %d missed, %s of processor time",
-			t.Name, interval(time.Duration(t.Interval*1e9)), t.Samples, t.Missed, Seconds(t.ProcessorSecond)+" s"))
+		lines = append(lines, fmt.Sprintf("thread %s: every %s%s, %d readings, %d missed, %s of processor time",
+			t.Name, interval(time.Duration(t.Interval*1e9)), t.slower(r.Seconds), t.Samples, t.Missed, Seconds(t.ProcessorSecond)+" s"))
 	}
 	lines = append(lines, fmt.Sprintf("recording took %.2f %% of one core", 100*r.Overhead))
 	reasons := map[string][]string{}

@@ -32,6 +32,18 @@ func aRecording() Recording {
 	}
 }
 
+// A thread that reads more seldom than it would, since its readings are dear, says so.
+func TestRecordingThreadThatMakesWay(t *testing.T) {
+	r := aRecording()
+	r.Threads = append(r.Threads, RecordingThread{Name: "maps", Interval: 1, Samples: 4, Missed: 1})
+	notes := strings.Join(recordingNotes(r), "\n")
+	for _, want := range []string{"thread card: every 1 ms, 12490 readings,", "thread maps: every 1000 ms at most (a reading is dear: every 2.5 s), 4 readings, 1 missed,"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("want %q in\n%s", want, notes)
+		}
+	}
+}
+
 // Scripts depend on these names.
 func TestRecordingJSON(t *testing.T) {
 	var b bytes.Buffer
