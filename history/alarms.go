@@ -24,15 +24,21 @@ type Review struct {
 
 // Group makes alarms of changes: those of one session with one cause are one. When the
 // control moved while its own version stood still, everything that changed in this
-// session is one alarm about the machine.
+// session is one alarm about the machine. Drifts began in some night that is not known to
+// the day, and are grouped by that.
 func Group(found []Change, session memtrix.Session, known []Alarm) Review {
 	r := Review{Joined: map[int64][]Change{}}
 	machine := slices.ContainsFunc(found, moved)
 	var keys []string
 	byKey := map[string][]Change{}
+	var drifts []Change
 	for _, c := range found {
-		if !c.Worse && !(machine && c.Control) {
+		if !c.Worse && !c.ControlMoved && !(machine && c.Control) {
 			r.Better = append(r.Better, c)
+			continue
+		}
+		if c.Kind == regress.Drift {
+			drifts = append(drifts, c)
 			continue
 		}
 		key := causeKey(c)
@@ -50,22 +56,28 @@ func Group(found []Change, session memtrix.Session, known []Alarm) Review {
 			r.Joined[known[a].ID] = append(r.Joined[known[a].ID], changes...)
 			continue
 		}
-		slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(badness(b), badness(a)) })
 		a := Alarm{
 			State: Open, Machine: machine, CauseKey: key, Session: session.ID, Name: session.Name,
 			Changes: changes, Simulated: changes[0].Simulated,
 		}
-		a.Cause = commonCause(changes)
-		a.Title = title(a)
+		a.finish()
 		r.Opened = append(r.Opened, a)
 	}
+	r.driftAlarms(drifts, session, known)
 	return r
+}
+
+// finish says what an alarm is, by the worst of its changes.
+func (a *Alarm) finish() {
+	slices.SortStableFunc(a.Changes, func(a, b Change) int { return cmp.Compare(badness(b), badness(a)) })
+	a.Cause = commonCause(a.Changes)
+	a.Title = title(*a)
 }
 
 // moved reports whether a change shows that the machine moved: of the control, whose
 // own version is the same before and after.
 func moved(c Change) bool {
-	return c.Control && !slices.ContainsFunc(c.Causes, func(x Cause) bool { return x.Kind.ofVersion() })
+	return c.Control && c.Kind != regress.Drift && !slices.ContainsFunc(c.Causes, func(x Cause) bool { return x.Kind.ofVersion() })
 }
 
 // causeKey is what two changes with one cause share: the step from one version to the
@@ -125,6 +137,9 @@ func title(a Alarm) string {
 	}
 	if a.Machine {
 		return "the machine, not ComfyUI (the control moved, too): " + text
+	}
+	if first.Kind == regress.Drift {
+		return text
 	}
 	return text + ", since " + versionOf(first.To, first.ToCommit)
 }

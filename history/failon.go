@@ -29,6 +29,9 @@ func ParseFailOn(text string) (FailOn, error) {
 		word = strings.TrimSpace(word)
 		name, size, sized := strings.Cut(word, ":")
 		rule := FailRule{Kind: regress.Kind(name)}
+		if rule.Kind == regress.Drift {
+			rule.Kind = regress.Slope // one word for what the whole line and what a night tells
+		}
 		if !slices.Contains(failKinds, rule.Kind) {
 			return nil, fmt.Errorf("%q is not a kind of change: there are %s", name, kindsText())
 		}
@@ -59,7 +62,7 @@ func kindsText() string {
 // but fixed-oom when it was asked for by name.
 func (f FailOn) Fails(c Change) bool {
 	for _, r := range f {
-		if r.Kind != c.Kind {
+		if r.Kind != c.Kind && !(r.Kind == regress.Slope && c.Kind == regress.Drift) {
 			continue
 		}
 		if !c.Worse && c.Kind != regress.FixedOOM {

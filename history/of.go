@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/regress"
 )
 
 // Of chooses trials by a word: a series key, a workflow's name or a part of it; "" is all.
@@ -53,6 +54,9 @@ func Marked(l Line, meters []string, known []Change) []Change {
 		}
 		k.Place = slices.IndexFunc(l.Places, func(p Place) bool { return p.Session == k.Session && len(p.Trials) > 0 })
 		told := slices.ContainsFunc(all, func(c Change) bool {
+			if k.Kind == regress.Drift && c.Kind == regress.Slope {
+				return c.Meter == k.Meter && c.Place <= k.Place // where it began
+			}
 			return c.Meter == k.Meter && c.Place >= k.Place-2 && c.Place <= k.Place+2
 		})
 		if k.Place > 0 && !told {

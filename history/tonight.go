@@ -52,8 +52,7 @@ const enoughNights = 20
 
 // Look finds what a session, the newest of its lines, adds to the changes that are
 // known. Outcomes are told from five trials on; values only by date, with the error
-// rate of regress.Tonight: about one false alarm a year for a whole suite. A slow drift
-// is marked by Changes and is none here.
+// rate of regress.Past: about one false alarm a year for a whole suite.
 func Look(lines []Line, session int64, known []Change, meters []string) Found {
 	var f Found
 	followed := map[[2]string]bool{} // group and version that a line by date follows
@@ -83,6 +82,7 @@ func Look(lines []Line, session int64, known []Change, meters []string) Found {
 			f.night(l, m, known)
 		}
 	}
+	controlDrifts(lines, f.Changes)
 	f.Enough = f.Nights >= enoughNights
 	return f
 }
@@ -165,13 +165,17 @@ func (f *Found) night(l Line, meter string, known []Change) {
 	from = max(from, lastLevel(nights, from, o))
 	nights, place = nights[from:], place[from:]
 	now := append([]float64{regress.Median(regular)}, confirming...)
-	switch state, c := regress.Tonight(nights, now, o); state {
-	case regress.Suspect:
+	drifted, before := l.told(meter, known, place)
+	past := regress.Past{Nights: nights, Drifted: drifted, Up: before.After > before.Before, Over: before.Over}
+	switch state, c, growth := past.Tonight(now, o); {
+	case growth != nil:
+		f.Changes = append(f.Changes, l.drift(meter, unit, append(place, last), c, *growth))
+	case state == regress.Suspect:
 		f.Suspects = append(f.Suspects, Suspect{
 			Cell: l.Places[last].Trials[0].Cell, Meter: meter, Repeats: len(confirming),
 			Why: Label(meter) + " is far from what it was",
 		})
-	case regress.Alarm:
+	case state == regress.Alarm:
 		at := last
 		if c.At < len(place) {
 			at = place[c.At]
@@ -180,11 +184,12 @@ func (f *Found) night(l Line, meter string, known []Change) {
 	}
 }
 
-// since is the index of the first night after the last change of a meter that is known.
+// since is the index of the first night after the last change of a meter's level that is
+// known.
 func (l Line) since(meter string, known []Change, place []int) int {
 	from := 0
 	for _, k := range known {
-		if k.Line != l.Key || k.Meter != meter {
+		if k.Line != l.Key || k.Meter != meter || k.Kind == regress.Drift {
 			continue
 		}
 		i := slices.IndexFunc(place, func(p int) bool { return l.Places[p].Session >= k.Session })
@@ -198,8 +203,11 @@ func (l Line) since(meter string, known []Change, place []int) int {
 
 // lastLevel is where the level that lasts until now begins, as far as nights before alarms
 // were kept tell: a change must be as old as a history must be long, since a younger
-// one is for Tonight to find.
+// one is for Tonight to find. A drift is no levels.
 func lastLevel(nights []float64, from int, o regress.Options) int {
+	if regress.NoLevels(nights[from:], o) {
+		return from
+	}
 	points := make([]regress.Point, 0, len(nights))
 	for _, v := range nights[from:] {
 		points = append(points, regress.Point{Outcome: memtrix.Pass, Value: v, Known: true})

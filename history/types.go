@@ -115,10 +115,15 @@ type Change struct {
 	Causes    []Cause `json:"causes,omitempty"`
 	Control   bool    `json:"control,omitempty"`
 	Simulated bool    `json:"simulated,omitempty"`
+	// Growth is set of a drift; ControlMoved when the control drifts so, too.
+	Growth       *Growth `json:"growth,omitempty"`
+	ControlMoved bool    `json:"control_moved,omitempty"`
 
 	// Place is the index in the line's places of the first after the change. It is
 	// meant only together with the line it was found on.
 	Place int `json:"-"`
+	// Over is set of a known change whose alarm is fixed: what goes on is news again.
+	Over bool `json:"-"`
 }
 
 // How a change was found.

@@ -28,6 +28,7 @@ const (
 	fewestNights     = 40 // that are looked at
 	barDrift         = 4.6
 	barDriftWanders  = 1.8 // more for each unit of what noise that wanders adds
+	barDriftOnce     = 3.0
 	driftOverSteps   = 6.0 // by how much it must fit better than steps
 	overStepsWanders = 3   // more for each unit of autocorrelation
 	mostSteps        = 3
@@ -44,7 +45,7 @@ const (
 // Spikes count three deviations at most.
 func drifting(nights []float64, o Options) (Change, Growth, bool) {
 	skipped := max(0, len(nights)-longestPast)
-	d, ok := climb(nights[skipped:], o, barDrift)
+	d, ok := climb(nights[skipped:], o, toTell)
 	if !ok || math.Abs(d.after-d.before) < o.Floor.least(d.before) {
 		return Change{}, Growth{}, false
 	}
@@ -58,14 +59,18 @@ func drifting(nights []float64, o Options) (Change, Growth, bool) {
 	}, g, true
 }
 
-// Drifts reports whether a series drifts in a direction, by a bar for one series that is
-// looked at once because another one does: a machine's control, say.
+// Drifts reports whether a series moves in a direction, slowly or in steps, by a bar for one
+// series that is looked at once because another one drifts: a machine's control, say.
 func Drifts(nights []float64, up bool, o Options) bool {
-	d, ok := climb(nights[max(0, len(nights)-longestPast):], o, barDriftOnce)
+	d, ok := climb(nights[max(0, len(nights)-longestPast):], o, alongside)
 	return ok && (d.slope > 0) == up
 }
 
-const barDriftOnce = 3
+// NoLevels reports whether a series drifts rather than having levels, sure or not.
+func NoLevels(nights []float64, o Options) bool {
+	_, ok := climb(nights[max(0, len(nights)-longestPast):], o, rather)
+	return ok
+}
 
 // steadily is a drift with what is known of its slope.
 type steadily struct {
@@ -76,19 +81,33 @@ type steadily struct {
 	z                float64
 }
 
-// climb fits a drift that lasts until the end of y and exceeds a bar.
-func climb(y []float64, o Options, bar float64) (steadily, bool) {
+// asked is what a drift must be: how long, how far from nothing, and by how much better than
+// steps (-Inf for however).
+type asked struct {
+	nights         int
+	bar, overSteps float64
+}
+
+var (
+	toTell    = asked{leastDriftNights, barDrift, driftOverSteps}
+	rather    = asked{leastDriftNights, barDriftOnce, driftOverSteps}
+	alongside = asked{leastDriftNights, barDriftOnce, math.Inf(-1)}
+	toGoOn    = asked{8, 3.5, math.Inf(-1)}
+)
+
+// climb fits a drift that lasts until the end of y.
+func climb(y []float64, o Options, ask asked) (steadily, bool) {
 	n := len(y)
 	if n < fewestNights {
 		return steadily{}, false
 	}
 	grain := o.Floor.least(Median(y)) / 16
 	x := smoothed(y, max(roughness(y, nil), grain))
-	h := hinges(x)
+	h := hinges(x, ask.nights)
 	from, rss := h.best()
 	level, slope, _ := fitHinge(x, from)
 	// With noise that is independent the score is greatest: mostly that is the end of it.
-	if h.score(from, rss, slope, grain, 0) < bar {
+	if h.score(from, rss, slope, grain, 0) < ask.bar {
 		return steadily{}, false
 	}
 	rest := make([]float64, n)
@@ -98,7 +117,7 @@ func climb(y []float64, o Options, bar float64) (steadily, bool) {
 	w := newWindow(rest, grain)
 	phi := w.correlation()
 	z := h.score(from, rss, slope, grain, phi)
-	if z -= barDriftWanders * barWandering(n, phi); z < bar {
+	if z -= barDriftWanders * barWandering(n, phi); z < ask.bar {
 		return steadily{}, false
 	}
 	independent := float64(n) * (1 - phi) / (1 + phi)
@@ -109,7 +128,7 @@ func climb(y []float64, o Options, bar float64) (steadily, bool) {
 	if from > 0 {
 		params = 3
 	}
-	if cost(rss, params)+driftOverSteps+overStepsWanders*phi > leastSteps(x, cost) {
+	if over := ask.overSteps + overStepsWanders*phi; !math.IsInf(over, -1) && cost(rss, params)+over > leastSteps(x, cost) {
 		return steadily{}, false
 	}
 	d := steadily{drift: drift{from: from, points: n - from, before: level, after: level + slope*float64(n-from)}, slope: slope, z: z}
@@ -160,7 +179,7 @@ type hingeSums struct {
 	residuals []float64 // at each of them
 }
 
-func hinges(x []float64) *hingeSums {
+func hinges(x []float64, nights int) *hingeSums {
 	n := len(x)
 	h := &hingeSums{n: n, cross: make([]float64, n+1)}
 	for _, v := range x {
@@ -173,7 +192,7 @@ func hinges(x []float64) *hingeSums {
 		after += r
 		h.cross[i] = h.cross[i+1] + after
 	}
-	for from := 0; from <= n-leastDriftNights; from++ {
+	for from := 0; from <= n-nights; from++ {
 		if from > 0 && from < leastLevelNights {
 			continue
 		}

@@ -35,9 +35,9 @@ type Past struct {
 	// Nights are the values since the last shift, one a night, the newest last.
 	Nights []float64
 	// Drifted is how many of them there were when a drift was told last, 0 for none, and Up
-	// its direction.
-	Drifted int
-	Up      bool
+	// its direction. Over says that it came to an end, or that somebody said so.
+	Drifted  int
+	Up, Over bool
 }
 
 // Tonight says what the readings of a night add, the regular one first and then its
@@ -56,7 +56,7 @@ func (p Past) Tonight(now []float64, o Options) (State, Change, *Growth) {
 		return Quiet, Change{}, nil
 	}
 	c, g, ok := drifting(append(slices.Clone(p.Nights[p.Drifted:]), now[0]), o)
-	if !ok || p.Drifted > 0 && (g.PerNight > 0) == p.Up && g.always {
+	if !ok || p.Drifted > 0 && !p.Over && (g.PerNight > 0) == p.Up && g.always {
 		return Quiet, Change{}, nil
 	}
 	c.At, g.Earliest, g.Latest = c.At+p.Drifted, g.Earliest+p.Drifted, g.Latest+p.Drifted
@@ -120,7 +120,7 @@ func Tonight(history, now []float64, o Options) (State, Change) {
 // goesOn reports whether the readings of a group are where a drift of the nights before
 // leads by itself; the first so many of them are of a night each.
 func goesOn(base, group []float64, back int, o Options) bool {
-	d, ok := climb(base, o, barDriftOnce)
+	d, ok := climb(base, o, toGoOn)
 	if !ok {
 		return false
 	}

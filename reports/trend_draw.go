@@ -107,7 +107,7 @@ func changeColor(c TrendChange) color.NRGBA {
 // changeText is short: "shift +412 MiB".
 func (d trendDrawing) changeText(c TrendChange) string {
 	switch {
-	case c.Kind != "shift" && c.Kind != "slope":
+	case c.Kind != "shift" && c.Kind != "slope" && c.Kind != "drift":
 		return string(c.Kind)
 	case d.meter.Unit == "MiB":
 		return fmt.Sprintf("%s %+.0f MiB", c.Kind, c.After-c.Before)

@@ -67,8 +67,11 @@ func see(ctx context.Context, db *results.DB, session memtrix.Session) (*sight, 
 	if w.known, err = db.KnownChanges(ctx); err != nil {
 		return nil, err
 	}
-	w.alarms, err = db.Alarms(ctx)
-	return w, err
+	if w.alarms, err = db.Alarms(ctx); err != nil {
+		return nil, err
+	}
+	history.Close(w.known, w.alarms)
+	return w, nil
 }
 
 // confirm runs repeats of cells of which one more trial would tell whether they changed,
