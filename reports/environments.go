@@ -67,7 +67,7 @@ func environments(s Session) []EnvironmentView {
 			perVersion[view.Label]++
 		}
 		ids[key] = append(ids[key], e.trial.ID)
-		if text := OneLine(settingsText(e.cell)); !slices.Contains(settings[key], text) {
+		if text := OneLine(asAsked(e.cell)); !slices.Contains(settings[key], text) {
 			settings[key] = append(settings[key], text)
 		}
 	}

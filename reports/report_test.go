@@ -91,4 +91,10 @@ func TestEnvironments(t *testing.T) {
 	if r.Compare != [2]int{0, 1} {
 		t.Errorf("want the first and the second compared, got %v", r.Compare)
 	}
+	// What differs beside the facts is named: the size of the machine.
+	c.Cell.Version, c.Cell.Hardware, c.Environment = a.Cell.Version, memtrix.Hardware{Name: "ram-3g", RAM: 3 << 30}, memtrix.Environment{"kernel": "6.2"}
+	r = NewReport(Session{Trials: []*memtrix.Trial{a, c}})
+	if got, want := []string{r.Environments[0].Label, r.Environments[1].Label}, []string{"0.1.0, default", "0.1.0, default, ram-3g"}; !slices.Equal(got, want) {
+		t.Errorf("labels: want %q, got %q", want, got)
+	}
 }

@@ -80,13 +80,15 @@ func newTrialView(t *memtrix.Trial) *TrialView {
 	return v
 }
 
-// trialTitle is "0.29.0, cache=none, ram-3g"; a machine as it stands is not named.
-func trialTitle(c memtrix.Cell) string {
-	words := []string{c.Version.Name, settingsText(c)}
+// trialTitle is "0.29.0, cache=none, ram-3g".
+func trialTitle(c memtrix.Cell) string { return OneLine(c.Version.Name + ", " + asAsked(c)) }
+
+// asAsked is "cache=none, ram-3g"; a machine as it stands is not named.
+func asAsked(c memtrix.Cell) string {
 	if h := c.Hardware.Name; h != "" && h != "as-is" {
-		words = append(words, h)
+		return settingsText(c) + ", " + h
 	}
-	return OneLine(strings.Join(words, ", "))
+	return settingsText(c)
 }
 
 func oneLines(lines []string) []string {
