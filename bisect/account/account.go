@@ -201,7 +201,23 @@ func (s Stage) notes() []string {
 		// Seen: 110 MiB between two environments of the same packages.
 		out = append(out, "The two states run in different environments. Resident memory counts pages of mapped files, and how many there are differs between two copies of the same libraries: what the program itself took is told by "+strings.TrimSuffix(string(r.Measure), "rss")+"anon (--meter).")
 	}
+	if asks := s.asks(); asks != "" {
+		out = append(out, asks)
+	}
 	return out
+}
+
+// asks says which other packages the first bad commit requires, "" where it does not or
+// is not known.
+func (s Stage) asks() string {
+	if !s.Found() || s.Report.From != s.Report.To || len(s.First().Asks) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("It requires other packages than the commit before it: %s.", strings.Join(s.First().Asks, ", "))
+	if s.List.Axis == axes.Commits && s.First().Group == "" {
+		text += " All runs were in one environment, which was left as it is: to install what the commit requires may be the way forward."
+	}
+	return text
 }
 
 // merge is what is to be said of an answer that is a merge, where no later stage has

@@ -71,6 +71,15 @@ func TestParagraphs(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	// What the commit asks for is told, and is the way forward where nothing was installed.
+	asking := Account{Stages: []Stage{{axes.OfCommits(axes.State{}, []axes.Commit{{Hash: "a", Requirements: "x==1"}, {Hash: "b", Requirements: "x==1\ny"}, {Hash: "c", Merge: true}}, true), found(3, 1, lab.MeasureOutcome)}}}
+	if text := strings.Join(asking.Paragraphs(), "\n"); !strings.Contains(text, "It requires other packages than the commit before it: y (new). All runs were in one environment") {
+		t.Errorf("packages that were asked for: %s", text)
+	}
+	asking.Stages[0].Report = found(3, 2, lab.MeasureOutcome)
+	if text := strings.Join(asking.Paragraphs(), "\n"); strings.Contains(text, "requires other packages") {
+		t.Errorf("a merge: %s", text)
+	}
 	// A merge that was looked into is not told to be.
 	branch := commits("b", "x", "d")
 	branch.Merge = strings.Repeat("d", 40)

@@ -61,6 +61,9 @@ type Candidate struct {
 	Date    time.Time
 	// Merge says that it brings a branch in, whose commits can be searched too.
 	Merge bool
+	// Asks are the packages that a commit requires otherwise than the one before it, those
+	// of the browser's side left out.
+	Asks []string
 	// Prior is how likely it is to be the first bad one, up to a factor: a weak hint.
 	Prior float64
 	// Group are candidates that share an environment; "" is one of its own that costs

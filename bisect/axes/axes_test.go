@@ -183,7 +183,7 @@ func TestOfAll(t *testing.T) {
 }
 
 func TestRearranged(t *testing.T) {
-	got := Rearranged("a==1\nb\n# c\nold\n", "a==2\nb\nnew>=3 # why\n")
+	got := rearranged("a==1\nb\n# c\nold\ncomfyui_frontend_package==1\n", "a==2\nb\nnew>=3 # why\ncomfyui_frontend_package==2\n")
 	if want := []string{"a==2 (was a==1)", "new>=3 (new)", "old (gone)"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

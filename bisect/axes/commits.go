@@ -31,6 +31,7 @@ func OfCommits(bad State, commits []Commit, keep bool) List {
 		candidate := Candidate{State: s, Name: short(c.Hash), Subject: c.Subject, Commit: c.Hash, Date: c.Date, Merge: c.Merge, Prior: 1, Thing: "commit"}
 		if i > 0 {
 			candidate.Prior = Hint(c.Files)
+			candidate.Asks = c.asks(commits[i-1])
 		}
 		if !keep {
 			candidate.Group = environmentGroup(c.Requirements)
@@ -99,13 +100,22 @@ func Hint(files []string) float64 {
 	return best
 }
 
-// Rearranged names the packages that two texts of requirements ask for differently.
-func Rearranged(before, after string) []string {
+// asks are the packages that a commit requires otherwise than the one before it in a
+// list, which of a merge is another than its parents.
+func (c Commit) asks(before Commit) []string {
+	if c.Merge {
+		return nil
+	}
+	return rearranged(before.Requirements, c.Requirements)
+}
+
+// rearranged names the packages that two texts of requirements ask for differently.
+func rearranged(before, after string) []string {
 	read := func(text string) map[string]string {
 		m := map[string]string{}
 		for _, line := range strings.Split(text, "\n") {
 			line, _, _ = strings.Cut(line, "#")
-			if name := pyenv.RequirementName(line); name != "" {
+			if name := pyenv.RequirementName(line); name != "" && !slices.Contains(pyenv.FrontEnd, name) {
 				m[name] = strings.TrimSpace(line)
 			}
 		}

@@ -159,8 +159,11 @@ func OfPack(before, with Candidate, commits []Commit) *List {
 			}
 		}
 		candidate := Candidate{State: s, Name: name + " " + short(c.Hash), Subject: c.Subject, Commit: c.Hash, Date: c.Date, Merge: c.Merge, Prior: 1, Thing: name, Group: environmentGroup(c.Requirements)}
-		if i > 0 && slices.Contains(c.Files, "requirements.txt") {
-			candidate.Prior = requires
+		if i > 0 {
+			candidate.Asks = c.asks(commits[i-1])
+			if slices.Contains(c.Files, "requirements.txt") {
+				candidate.Prior = requires
+			}
 		}
 		l.Candidates = append(l.Candidates, candidate)
 	}
