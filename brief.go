@@ -30,6 +30,9 @@ type Number struct {
 	Value int64   `json:"value"`
 	Unit  Unit    `json:"unit"`
 	How   PeakHow `json:"how,omitempty"` // of peaks
+	// Low and High are the bounds of a Value, 0 of everything else.
+	Low  int64 `json:"low,omitempty"`
+	High int64 `json:"high,omitempty"`
 }
 
 const (

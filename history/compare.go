@@ -53,6 +53,8 @@ type MeterPair struct {
 	// Files is set when resident memory differs and the server's own part of it does not:
 	// the difference are pages of mapped files, which are the page cache's (FilePages).
 	Files bool
+	// Borders is set of floors that were compared by what failed next to them.
+	Borders bool
 }
 
 // Delta is the relative difference of the medians, false where there is none to tell.
@@ -150,9 +152,12 @@ func trialsText(n int) string {
 // them were of servers that memtrix only looked on at.
 func (c *Comparison) leaveOut(s *Side) (looked int) {
 	var kept []*memtrix.Brief
-	shared, other := 0, 0
+	shared, other, steps := 0, 0, 0
+	found := slices.ContainsFunc(s.Trials, func(t *memtrix.Brief) bool { return Says(t) && experiment(t.Session.Spec) && hasValue(t) })
 	for _, t := range s.Trials {
 		switch {
+		case found && experiment(t.Session.Spec) && !hasValue(t):
+			steps++ // what they came to is a value of the cell that was asked about
 		case Says(t):
 			kept = append(kept, t)
 		case t.Trial.Watched():
@@ -168,6 +173,9 @@ func (c *Comparison) leaveOut(s *Side) (looked int) {
 	}
 	if other > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since they were interrupted, could not be measured, or their settings were not in force", s.Name, other))
+	}
+	if steps > 0 {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since they are steps of a search: what it found is compared", s.Name, steps))
 	}
 	if looked > 0 {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %d trials take no part, since memtrix only looked on while their server's user ran prompts", s.Name, looked))
@@ -218,12 +226,48 @@ func comparePair(a, b []*memtrix.Brief, meters []string) CellPair {
 			regress.Side{Name: "A", Values: x, Trials: len(x)}, regress.Side{Name: "B", Values: y, Trials: len(y)}, o)
 		if len(x) == 0 || len(y) == 0 {
 			mp.Reason, mp.More = "only one side has it", 0
+		} else if len(x) == 1 && len(y) == 1 {
+			mp.borders(a, b)
 		}
 		mp.Worse = mp.Verdict == regress.Differs && (mp.B.Median > mp.A.Median) != moreIsBetter(m)
 		p.Meters = append(p.Meters, mp)
 	}
 	p.filePages()
 	return p
+}
+
+// borders compares two floors by what failed next to each: a search has tried its border
+// several times, and needs no repeat where both borders cannot be the same.
+func (m *MeterPair) borders(a, b []*memtrix.Brief) {
+	if m.Meter != memtrix.FloorVRAM && m.Meter != memtrix.FloorRAM {
+		return
+	}
+	x, y := valueOf(a, m.Meter), valueOf(b, m.Meter)
+	lowX, highX := min(x.Low, x.High), max(x.Low, x.High)
+	lowY, highY := min(y.Low, y.High), max(y.Low, y.High)
+	if lowX == 0 || lowY == 0 || m.Verdict != regress.Unclear {
+		return
+	}
+	text := fmt.Sprintf("passes with %d MiB and not with %d MiB before, with %d MiB and not with %d MiB after", highX>>20, lowX>>20, highY>>20, lowY>>20)
+	wide := func(low, high int64) bool { return float64(high-low) > max(nearBorder, float64(high)/50) }
+	switch {
+	case lowX >= highY || lowY >= highX:
+		m.Borders, m.Verdict, m.More, m.Reason = true, regress.Differs, 0, "the borders lie apart: "+text
+	case !wide(lowX, highX) && !wide(lowY, highY):
+		m.Borders, m.Verdict, m.More, m.Reason = true, regress.Same, 0, "both borders may be the same: "+text
+	}
+}
+
+// nearBorder is a little more than the resolution of a search, bytes.
+const nearBorder = 192 << 20
+
+func valueOf(trials []*memtrix.Brief, meter string) memtrix.Number {
+	for _, t := range trials {
+		if n, ok := t.Numbers[meter]; ok && t.Trial.Outcome.Kind == memtrix.Pass {
+			return n
+		}
+	}
+	return memtrix.Number{}
 }
 
 func (p *CellPair) filePages() {

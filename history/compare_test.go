@@ -298,3 +298,28 @@ func BenchmarkLook(b *testing.B) {
 		Look(Lines(book.trials, ""), book.nights, nil, AlarmMetersOf(book.trials))
 	}
 }
+
+// Of a search what it found is compared, not the sizes that it tried.
+func TestCompareFloors(t *testing.T) {
+	search := func(name string, floor int64) Side {
+		s := side(name, run{version: name, mib: 100}, run{version: name, workflow: "step " + name, mib: 100}, run{version: name, workflow: "step", outcome: memtrix.OOM})
+		for _, x := range s.Trials {
+			x.Session.Spec = "nightly.floor-vram"
+		}
+		s.Trials[0].Numbers[memtrix.FloorVRAM] = memtrix.Number{Value: floor << 20, Unit: memtrix.UnitBytes, Low: (floor - 128) << 20, High: floor << 20}
+		return s
+	}
+	for b, want := range map[int64]regress.Verdict{2000: regress.Differs, 3500: regress.Differs, 3100: regress.Same} {
+		m := compare(t, search("a", 3000), search("b", b)).Cells[0].Meters
+		if f := m[len(m)-1]; f.Meter != memtrix.FloorVRAM || f.Verdict != want || f.Worse != (b == 3500) || f.More != 0 {
+			t.Errorf("3000 and %d: %+v", b, f)
+		}
+	}
+	c := compare(t, search("a", 3000), search("b", 2000))
+	if len(c.Cells) != 1 || !slices.ContainsFunc(c.Cells[0].Meters, func(m MeterPair) bool { return m.Meter == memtrix.FloorVRAM }) {
+		t.Errorf("%+v", c.Cells)
+	}
+	if len(c.Warnings) == 0 || !strings.Contains(c.Warnings[0], "2 trials take no part, since they are steps of a search") {
+		t.Errorf("%q", c.Warnings)
+	}
+}

@@ -196,7 +196,18 @@ type Alarm struct {
 	From string `json:"expected_from,omitempty"`
 	Note string `json:"note,omitempty"`
 	// Confirming is how many repeats were run for it, Confirmed how many agreed.
-	Confirming int      `json:"confirming,omitempty"`
-	Confirmed  int      `json:"confirmed,omitempty"`
-	Changes    []Change `json:"changes"`
+	Confirming int `json:"confirming,omitempty"`
+	Confirmed  int `json:"confirmed,omitempty"`
+	// Floor is what trials on either side of an earlier floor told, nil where nobody asked.
+	Floor   *FloorTold `json:"floor,omitempty"`
+	Changes []Change   `json:"changes"`
+}
+
+// FloorTold says whether the floor of a cell of an alarm moved: whether more memory is
+// needed, or only more is used.
+type FloorTold struct {
+	Where  string  `json:"where"`
+	Move   string  `json:"move"` // holds, rose, fell, not sharp
+	Words  string  `json:"words"`
+	Trials []int64 `json:"trials"`
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"memtrix/history"
@@ -81,6 +82,9 @@ func writeAlarm(b *strings.Builder, a history.Alarm, word string, width int) {
 		line += "; expected from " + OneLine(a.From) + " on"
 	}
 	writeParagraph(b, line, "    ", width)
+	if text := floorText(a); text != "" {
+		writeParagraph(b, "  "+text, "    ", width)
+	}
 	if a.Note != "" {
 		writeParagraph(b, "  note: "+OneLine(a.Note), "    ", width)
 	}
@@ -99,6 +103,22 @@ func writeAlarm(b *strings.Builder, a history.Alarm, word string, width int) {
 	} else {
 		b.WriteString("  nothing else that is recorded changed there\n")
 	}
+}
+
+// floorText is what trials beside an earlier floor told, "" where there were none.
+func floorText(a history.Alarm) string {
+	if a.Floor == nil {
+		return ""
+	}
+	var ids []string
+	for _, id := range a.Floor.Trials {
+		ids = append(ids, strconv.FormatInt(id, 10))
+	}
+	word := "trial "
+	if len(ids) > 1 {
+		word = "trials "
+	}
+	return OneLine(a.Floor.Where) + ": " + OneLine(a.Floor.Words) + " (" + word + strings.Join(ids, ", ") + ")"
 }
 
 // AlarmsJSON is the document of memtrix alarms --json.
@@ -124,6 +144,9 @@ func ReviewMarkdown(w io.Writer, r Review) error {
 				break
 			}
 			fmt.Fprintf(&b, "- %s: %s\n", escapeMarkdown(c.Where()), escapeMarkdown(c.What()))
+		}
+		if text := floorText(a); text != "" {
+			b.WriteString("- " + escapeMarkdown(text) + "\n")
 		}
 		if len(a.Changes) > 0 {
 			if causes := causesText(a.Changes[0].Causes, 8); causes != "" {

@@ -42,6 +42,9 @@ func alarmViews(alarms []history.Alarm) []AlarmView {
 		if a.Confirming > 0 {
 			v.Since += fmt.Sprintf(", confirmed by %d of %s", a.Confirmed, plural(a.Confirming, "repeat", "repeats"))
 		}
+		if text := floorText(a); text != "" {
+			v.Since += "; " + text
+		}
 		for i, c := range a.Changes {
 			if i == shownChanges {
 				v.More = len(a.Changes) - shownChanges

@@ -243,7 +243,7 @@ func deltaTone(m history.MeterPair) tone {
 }
 
 func pOf(m history.MeterPair) string {
-	if len(m.ValuesA) == 0 || len(m.ValuesB) == 0 {
+	if len(m.ValuesA) == 0 || len(m.ValuesB) == 0 || m.Borders {
 		return ""
 	}
 	return pText(m.P)
@@ -296,6 +296,12 @@ func comparisonNotes(c history.Comparison) []string {
 	})
 	if files {
 		notes = append(notes, "File pages only: the server's own memory (anon) is the same; resident pages of mapped files (libraries, models) come and go with the page cache, which differs from one copy of an environment to the next.")
+	}
+	borders := slices.ContainsFunc(c.Cells, func(p history.CellPair) bool {
+		return slices.ContainsFunc(p.Meters, func(m history.MeterPair) bool { return m.Borders })
+	})
+	if borders {
+		notes = append(notes, "Floors are compared by the sizes that pass and those that fail next to them, which a search has tried several times: they differ where one side passes with what the other fails with.")
 	}
 	if few {
 		notes = append(notes, "(low..high) is the range of all where fewer than 6 repeats give no interval; fewer than 4 a side cannot give p < 0.05.")

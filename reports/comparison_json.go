@@ -100,7 +100,10 @@ func meterPair(m history.MeterPair) meterPairJSON {
 	}
 	if row.A != nil && row.B != nil {
 		d := m.B.Median - m.A.Median
-		row.Delta, row.P = &d, &m.P
+		row.Delta = &d
+		if !m.Borders {
+			row.P = &m.P
+		}
 		if share, ok := m.Delta(); ok {
 			share *= 100
 			row.Share = &share

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 
 	"memtrix"
@@ -32,7 +33,7 @@ func (db *DB) KnownChanges(ctx context.Context) ([]history.Change, error) {
 }
 
 const alarmColumns = `a.id, a.session, s.name, a.state, a.machine, a.title, a.cause, a.cause_key, a.simulated, a.opened, a.changed,
-	a.expected_from, a.note, a.confirming, a.confirmed`
+	a.expected_from, a.note, a.confirming, a.confirmed, a.floor`
 
 // Alarms are all alarms with their changes, the oldest first.
 func (db *DB) Alarms(ctx context.Context) ([]history.Alarm, error) {
@@ -59,10 +60,16 @@ func alarms(ctx context.Context, tx *sql.Tx) ([]history.Alarm, error) {
 	for rows.Next() {
 		var a history.Alarm
 		var opened, changed sql.NullInt64
+		var floor string
 		err := rows.Scan(&a.ID, &a.Session, &a.Name, &a.State, &a.Machine, &a.Title, &a.Cause, &a.CauseKey, &a.Simulated, &opened, &changed,
-			&a.From, &a.Note, &a.Confirming, &a.Confirmed)
+			&a.From, &a.Note, &a.Confirming, &a.Confirmed, &floor)
 		if err != nil {
 			return nil, err
+		}
+		if floor != "" {
+			if err := json.Unmarshal([]byte(floor), &a.Floor); err != nil {
+				return nil, fmt.Errorf("floor of alarm %d: %w", a.ID, err)
+			}
 		}
 		a.Opened, a.Changed = timeOf(opened), timeOf(changed)
 		index[a.ID] = len(all)
@@ -144,6 +151,26 @@ func (db *DB) SetAlarm(ctx context.Context, id int64, state history.State, from,
 		state, db.now().UnixNano(), from, note, id)
 	if err != nil {
 		return db.failed(fmt.Sprintf("change alarm %d", id), err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n == 0 {
+		return fmt.Errorf("alarm %d in %s: %w", id, db.dir, ErrNotFound)
+	}
+	return nil
+}
+
+// SetFloor keeps what was told of the floor of an alarm's cell. The error is ErrNotFound where
+// there is no such alarm.
+func (db *DB) SetFloor(ctx context.Context, id int64, told history.FloorTold) error {
+	if db.lock == nil {
+		return ErrReadOnly
+	}
+	text, err := toJSON(told)
+	if err != nil {
+		return err
+	}
+	done, err := db.sql.ExecContext(ctx, `UPDATE alarms SET floor = ? WHERE id = ?`, text, id)
+	if err != nil {
+		return db.failed(fmt.Sprintf("keep the floor of alarm %d", id), err)
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return fmt.Errorf("alarm %d in %s: %w", id, db.dir, ErrNotFound)

@@ -54,6 +54,16 @@ func TestAlarms(t *testing.T) {
 	if err != nil || got[0].State != history.Fixed || got[0].From != "0.30.0" || got[0].Note != "new cache" {
 		t.Errorf("%+v %v", got, err)
 	}
+	told := history.FloorTold{Where: "sdxl", Move: "rose", Words: "w", Trials: []int64{1, 2}}
+	if err := db.SetFloor(ctx, id, told); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = db.Alarms(ctx); err != nil || !reflect.DeepEqual(got[0].Floor, &told) {
+		t.Errorf("floor: %+v %v", got, err)
+	}
+	if err := db.SetFloor(ctx, 4711, told); !errors.Is(err, ErrNotFound) {
+		t.Errorf("the floor of an unknown alarm: %v", err)
+	}
 	if err := db.SetAlarm(ctx, 4711, history.Fixed, "", ""); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unknown alarm: %v", err)
 	}

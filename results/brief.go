@@ -303,11 +303,11 @@ func (r *briefReader) prompts() error {
 }
 
 func (r *briefReader) derived() error {
-	return r.each(`SELECT d.trial, d.meter, d.unit, d.value FROM derived d`+ofTrials+r.where, func(rows *sql.Rows) error {
+	return r.each(`SELECT d.trial, d.meter, d.unit, d.value, d.low, d.high FROM derived d`+ofTrials+r.where, func(rows *sql.Rows) error {
 		var id int64
 		var meter string
 		var n memtrix.Number
-		if err := rows.Scan(&id, &meter, &n.Unit, &n.Value); err != nil {
+		if err := rows.Scan(&id, &meter, &n.Unit, &n.Value, &n.Low, &n.High); err != nil {
 			return fmt.Errorf("value: %w", err)
 		}
 		r.byID[id].Numbers[meter] = n

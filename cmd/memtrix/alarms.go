@@ -21,7 +21,7 @@ type alarmsCmd struct {
 
 // Help is shown under --help.
 func (alarmsCmd) Help() string {
-	return `An alarm is what changed for the worse, as memtrix run found it after a session: one alarm for all changes with one cause (the same step from one commit or package to the next, in whatever cells and meters). When the control cell moved, too, the alarm says that it is the machine. Each names what else changed at that point, likely causes first.
+	return `An alarm is what changed for the worse, as memtrix run found it after a session: one alarm for all changes with one cause (the same step from one commit or package to the next, in whatever cells and meters). When the control cell moved, too, the alarm says that it is the machine. Each names what else changed at that point, likely causes first. A drift is an alarm, too, with how much a night brings and when it began. Where memtrix floor had found the floor of a cell, the alarm says whether it moved.
 
 An alarm is open, acknowledged, expected, or fixed. It becomes fixed by itself when all that it is about went back: five trials in a row that pass, or three nights within a quarter of the step of the old level. Changes with the cause of an alarm that is not fixed join it and open none. One that is fixed stays so: what comes again opens a new one.
 

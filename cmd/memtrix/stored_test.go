@@ -18,10 +18,11 @@ import (
 //	stored nights DIR    10 nights of two cells and a control; sdxl runs out of memory in the last
 //	stored pair DIR      two versions, six repeats each, one session; and a simulated session
 //	stored grid DIR      a release and a changed tree with a wheel of one's own, two workflows, two sizes of card
+//	stored floor DIR N   the newest trial's cell passes with N MiB, and not with 64 less
 //	stored clone DIR N   N more sessions like the last one
 func stored(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: stored nights|pair|grid|clone DIR [N]")
+		ts.Fatalf("usage: stored nights|pair|grid|floor|clone DIR [N]")
 	}
 	ctx := context.Background()
 	ts.Check(os.MkdirAll(ts.MkAbs(args[1]), 0o755))
@@ -35,6 +36,14 @@ func stored(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(storePair(ctx, db))
 	case "grid":
 		ts.Check(storeGrid(ctx, db))
+	case "floor":
+		n, err := strconv.ParseInt(args[2], 10, 64)
+		ts.Check(err)
+		last, err := db.FindSession(ctx, "last")
+		ts.Check(err)
+		trials, err := db.Trials(ctx, last.ID)
+		ts.Check(err)
+		ts.Check(db.SaveValue(ctx, memtrix.Value{Trial: trials[0].ID, Meter: memtrix.FloorVRAM, Unit: memtrix.UnitBytes, Value: n << 20, Low: (n - 64) << 20, High: n << 20}))
 	case "clone":
 		n, err := strconv.Atoi(args[2])
 		ts.Check(err)
