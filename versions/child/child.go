@@ -11,6 +11,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -95,6 +96,10 @@ func Run(ctx context.Context, c Command) (string, error) {
 	if cmd.WaitDelay = c.StopTime; c.StopTime == 0 {
 		cmd.WaitDelay = 3 * time.Second
 	}
+	// Where the kernel ends it with us (prctl(2), PR_SET_PDEATHSIG), that means the thread
+	// that started it, which must not end before.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err := cmd.Run()
 	endGroup(cmd)
 	lines.end()
