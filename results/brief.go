@@ -60,8 +60,8 @@ type Which struct {
 	// values are read always.
 	Meters []string
 	// From is the first session that counts, 0 for all: years need not be read to
-	// see what last night brought.
-	From int64
+	// see what last night brought. Before is the first that does not, 0 for none.
+	From, Before int64
 }
 
 func (q Which) where() (string, []any) {
@@ -81,6 +81,9 @@ func (q Which) where() (string, []any) {
 	in(`c.series`, len(q.Series), func(i int) any { return q.Series[i] })
 	if q.From > 0 {
 		parts, args = append(parts, `t.session >= ?`), append(args, q.From)
+	}
+	if q.Before > 0 {
+		parts, args = append(parts, `t.session < ?`), append(args, q.Before)
 	}
 	if len(parts) == 0 {
 		return `1`, nil

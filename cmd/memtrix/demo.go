@@ -35,7 +35,7 @@ func (c *demoCmd) Run(a *app) error {
 		return err
 	}
 	defer done()
-	s, err := runSpec(a, spec, db, "new", c.Quiet, false)
+	s, _, err := runSpec(a, spec, db, "new", c.Quiet, false)
 	if s == nil {
 		return err
 	}

@@ -16,9 +16,11 @@ import (
 // more than regress.Tonight looks back on.
 const nightsRead = 220
 
-// sight is what is known of a spec when a session of it is looked at.
+// sight is what is known of a spec when a session of it is looked at. What was before the
+// session is read once, however often it is looked at.
 type sight struct {
 	session memtrix.Session
+	earlier []*memtrix.Brief // of sessions before
 	trials  []*memtrix.Brief
 	lines   []history.Line
 	meters  []string // that open alarms
@@ -36,15 +38,14 @@ func see(ctx context.Context, db *results.DB, session memtrix.Session) (*sight, 
 	}
 	sessions = sessions[max(0, len(sessions)-nightsRead):]
 	w := &sight{session: session}
-	from := int64(0)
-	if len(sessions) > 0 {
-		from = sessions[0].ID
-	}
-	own, err := db.Briefs(ctx, results.Which{Sessions: []int64{session.ID}, Meters: history.DefaultMeters})
+	own, err := w.own(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	which := results.Which{From: from, Meters: history.DefaultMeters}
+	which := results.Which{Meters: history.DefaultMeters, Before: session.ID}
+	if len(sessions) > 0 {
+		which.From = sessions[0].ID
+	}
 	for _, t := range own {
 		if !slices.Contains(which.Series, t.Series) {
 			which.Series = append(which.Series, t.Series)
@@ -57,45 +58,63 @@ func see(ctx context.Context, db *results.DB, session memtrix.Session) (*sight, 
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range all {
-		if t.Session.Spec == session.Spec && t.Session.ID <= session.ID {
-			w.trials = append(w.trials, t)
-		}
+	w.earlier = slices.DeleteFunc(all, func(t *memtrix.Brief) bool { return t.Session.Spec != session.Spec })
+	return w, w.with(ctx, db, own)
+}
+
+// own are the session's own trials, as they are now.
+func (w *sight) own(ctx context.Context, db *results.DB) ([]*memtrix.Brief, error) {
+	return db.Briefs(ctx, results.Which{Sessions: []int64{w.session.ID}, Meters: history.DefaultMeters})
+}
+
+// again looks once more, after further trials of the session.
+func (w *sight) again(ctx context.Context, db *results.DB) error {
+	own, err := w.own(ctx, db)
+	if err != nil {
+		return err
 	}
+	return w.with(ctx, db, own)
+}
+
+func (w *sight) with(ctx context.Context, db *results.DB, own []*memtrix.Brief) (err error) {
+	w.trials = append(slices.Clone(w.earlier), own...)
 	w.lines = history.Lines(w.trials, "")
 	w.meters = history.AlarmMetersOf(w.trials)
 	if w.known, err = db.KnownChanges(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if w.alarms, err = db.Alarms(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	history.Close(w.known, w.alarms)
-	return w, nil
+	return nil
 }
 
 // confirm runs repeats of cells of which one more trial would tell whether they changed,
 // in the session itself: of values at most regress.MostRepeats, of an out-of-memory
-// one. Each is a trial that says so.
-func confirm(a *app, db *results.DB, rd *ready) error {
+// one. Each is a trial that says so. It gives what is known then.
+func confirm(a *app, db *results.DB, rd *ready) (*sight, error) {
+	w, err := see(a.ctx, db, rd.session)
+	if err != nil {
+		return nil, cannot{err}
+	}
 	for range regress.MostRepeats {
-		w, err := see(a.ctx, db, rd.session)
-		if err != nil {
-			return cannot{err}
-		}
 		suspects := history.Look(w.lines, rd.session.ID, w.known, w.meters).Suspects
 		plan, err := again(a.ctx, db, rd, suspects)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if len(plan.Cells) == 0 {
-			return nil
+			break
 		}
 		if _, err := rd.runner.Run(a.ctx, rd.session, plan); err != nil {
-			return err
+			return nil, err
+		}
+		if err := w.again(a.ctx, db); err != nil {
+			return nil, cannot{err}
 		}
 	}
-	return nil
+	return w, nil
 }
 
 // again is a plan of one more repeat for each suspect. A server of somebody else is not
@@ -124,15 +143,17 @@ func again(ctx context.Context, db *results.DB, rd *ready, suspects []history.Su
 	return plan, nil
 }
 
-// review keeps what a finished session brought, and gives it to be shown.
-func review(ctx context.Context, db *results.DB, name string) (*reports.Review, error) {
+// review keeps what a finished session brought, and gives it to be shown. w is what is
+// known after its last trial, nil where that is to be read.
+func review(ctx context.Context, db *results.DB, w *sight, name string) (*reports.Review, error) {
 	session, err := db.FindSession(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	w, err := see(ctx, db, session)
-	if err != nil {
-		return nil, err
+	if w == nil {
+		if w, err = see(ctx, db, session); err != nil {
+			return nil, err
+		}
 	}
 	found := history.Look(w.lines, session.ID, w.known, w.meters)
 	r := history.Group(found.Changes, session, w.alarms)

@@ -56,14 +56,14 @@ func (c *runCmd) Run(a *app) error {
 		return err
 	}
 	defer done()
-	s, err := runSpec(a, spec, db, c.Session, c.Quiet, c.Confirm)
+	s, seen, err := runSpec(a, spec, db, c.Session, c.Quiet, c.Confirm)
 	if err != nil && s == nil {
 		return err
 	}
 	var news *reports.Review
 	if err == nil {
 		var reviewErr error
-		if news, reviewErr = review(a.ctx, db, s.Name); reviewErr != nil {
+		if news, reviewErr = review(a.ctx, db, seen, s.Name); reviewErr != nil {
 			err = cannot{fmt.Errorf("look for what changed: %w", reviewErr)}
 		}
 	}
@@ -152,17 +152,18 @@ func verdict(s *reports.Session) error {
 }
 
 // runSpec plans a spec and runs what its session is missing. The session comes
-// back also when the run was interrupted, with all its trials.
-func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet, confirming bool) (*reports.Session, error) {
+// back also when the run was interrupted, with all its trials. What is known after the last
+// of them comes with it where it was looked at.
+func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet, confirming bool) (_ *reports.Session, seen *sight, _ error) {
 	rd, err := makeReady(a, spec, db, "", which, quiet)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer rd.close()
 	r, plan, session := rd.runner, rd.plan, rd.session
 	_, runErr := r.Run(a.ctx, session, plan)
 	if runErr == nil && confirming {
-		runErr = confirm(a, db, rd)
+		seen, runErr = confirm(a, db, rd)
 	}
 	rd.display.Close()
 
@@ -174,7 +175,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet, con
 	}
 	trials, err := db.Trials(ctx, session.ID)
 	if err != nil {
-		return nil, cannot{err}
+		return nil, nil, cannot{err}
 	}
 	s := &reports.Session{Name: session.Name, Spec: plan.Spec, Trials: memtrix.Current(trials), Plan: *plan,
 		Interval: spec.Interval, Slower: max(spec.Interval, recorders.Fast)}
@@ -186,7 +187,7 @@ func runSpec(a *app, spec *matrix.Spec, db *results.DB, which string, quiet, con
 			s.Versions = append(s.Versions, name)
 		}
 	}
-	return s, runErr
+	return s, seen, runErr
 }
 
 // pickSession finds the session to go on with, or begins a new one.

@@ -66,7 +66,7 @@ func storeNights(ctx context.Context, db *results.DB) error {
 			return err
 		}
 	}
-	_, err := review(ctx, db, "night-09")
+	_, err := review(ctx, db, nil, "night-09")
 	return err
 }
 
