@@ -347,9 +347,12 @@ func (p *Provider) wanted(r Request, v *memtrix.Version, mode Mode, date time.Ti
 	if add := undeclaredOf(v.Dir, string(text)); len(add) > 0 {
 		want.Requirements += "\n" + strings.Join(add, "\n") + "\n"
 	}
-	// A server that can be told of an empty front end starts without these.
-	if flags, err := scanFlags(v.Dir); err == nil && flags["--front-end-root"] {
-		want.Drop = droppable(v.Dir)
+	switch flags, err := scanFlags(v.Dir); {
+	case err != nil || !flags["--front-end-root"]:
+	case frontEndAtImport(v.Dir):
+		want.Requirements = anyFrontEnd(want.Requirements)
+	default: // a server that can be told of an empty front end starts without these
+		want.Drop = pyenv.FrontEnd
 	}
 	if mode == AsOfDate {
 		want.Before = endOfDay(date)

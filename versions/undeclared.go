@@ -51,17 +51,22 @@ func undeclaredOf(dir, requirements string) []string {
 	return lacking
 }
 
-// frontEndAtImport: from 04cf0ccb (March 2025, 0.3.19) to 94689766 (0.3.27) a server
-// imports the front end's package before it reads its flags, and leaves without it,
-// whatever --front-end-root says.
-var frontEndAtImport = regexp.MustCompile(`(?m)^(?:try:\r?\n[ \t]+)?import comfyui_frontend_package\b`)
+// frontEnd is how a module imports the front end's package when it is imported itself.
+var frontEnd = regexp.MustCompile(`(?m)^(?:try:\r?\n[ \t]+)?import comfyui_frontend_package\b`)
 
-// droppable are the packages that a tree whose server knows --front-end-root starts
-// without.
-func droppable(dir string) []string {
+// frontEndAtImport reports whether the server of a tree leaves without the front end's
+// package whatever --front-end-root says: from 04cf0ccb (March 2025, 0.3.19) to 94689766
+// (0.3.27) it is imported before any flag is read.
+func frontEndAtImport(dir string) bool {
 	data, err := os.ReadFile(filepath.Join(dir, "app", "frontend_management.py"))
-	if err != nil || !frontEndAtImport.Match(data) {
-		return pyenv.FrontEnd
-	}
-	return slices.DeleteFunc(slices.Clone(pyenv.FrontEnd), func(name string) bool { return name == "comfyui-frontend-package" })
+	return err == nil && frontEnd.Match(data)
+}
+
+// anyFrontEnd asks for the front end's package in whatever version there is: it is for
+// browsers alone, and those of that time have left the index.
+func anyFrontEnd(requirements string) string {
+	lines := slices.DeleteFunc(strings.Split(requirements, "\n"), func(line string) bool {
+		return slices.Contains(pyenv.FrontEnd, pyenv.RequirementName(line))
+	})
+	return strings.Join(lines, "\n") + "\ncomfyui-frontend-package\n"
 }

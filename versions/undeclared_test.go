@@ -2,15 +2,14 @@ package versions
 
 import (
 	"path/filepath"
-	"slices"
 	"testing"
 )
 
-// Trees of March 2025 do not start without the front end's package.
-func TestDroppable(t *testing.T) {
+// Servers of March 2025 do not start without the front end's package, and any will do.
+func TestFrontEndAtImport(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
-		stays      bool
+		want       bool
 	}{
 		{"0.3.26", "import requests\n\ntry:\n    import comfyui_frontend_package\nexcept ImportError:\n    exit(-1)\n", true},
 		{"0.3.26, Windows", "import requests\r\n\r\ntry:\r\n    import comfyui_frontend_package\r\nexcept ImportError:\r\n    exit(-1)\r\n", true},
@@ -20,14 +19,14 @@ func TestDroppable(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "app", "frontend_management.py"), c.file)
-		if got := !slices.Contains(droppable(dir), "comfyui-frontend-package"); got != c.stays {
-			t.Errorf("%s: the package stays: %v, want %v", c.name, got, c.stays)
-		}
-		if len(droppable(dir)) < 2 {
-			t.Errorf("%s: drops only %v", c.name, droppable(dir))
+		if got := frontEndAtImport(dir); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
-	if len(droppable(t.TempDir())) != 3 {
-		t.Error("a tree without that file keeps something")
+	if frontEndAtImport(t.TempDir()) {
+		t.Error("a tree without that file")
+	}
+	if got, want := anyFrontEnd("comfyui-frontend-package==1.11.8\ntorch\nnumpy>=1\n"), "torch\nnumpy>=1\n\ncomfyui-frontend-package\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
