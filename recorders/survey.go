@@ -121,7 +121,7 @@ func CanRead() []string {
 		return []string{"no card on " + runtime.GOOS + " yet"}
 	}
 	return []string{
-		"NVIDIA: through NVML",
+		"NVIDIA: through NVML, and from the page of shared data of drivers from 565 on",
 		"AMD: through amdgpu's and ROCm's files (tested on files made after the kernel's documentation, not on a card)",
 		"Intel: not read (its drivers tell what each of their clients holds, not how much of the card is in use)",
 		"Apple: no memory of its own to read (it is the machine's)",

@@ -1,6 +1,6 @@
-// Package nvidia reads one NVIDIA card through NVML: how much of its memory is
-// in use and, where the driver tells, by whom. It only reads: no clock, mode or
-// process of a card is ever touched.
+// Package nvidia reads one NVIDIA card: how much of its memory is in use, through
+// NVML or from a page that the driver writes, and, where the driver tells, by whom. It
+// only reads: no clock, mode or process of a card is ever touched.
 //
 // NVML is loaded when a card is opened (libnvidia-ml.so.1), so that the same
 // program runs where there is no driver; then Open fails with an error that
