@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -106,14 +107,14 @@ func differenceText(s Session, rows []row) []string {
 // without a package, says so in every trial.
 func notes(s Session, rows []row) []string {
 	var lines []string
-	g := grouped{ids: map[string][]int64{}}
+	g := grouped{ids: map[string][]int64{}, shown: map[string]string{}, several: map[string]bool{}}
 	for _, r := range rows {
 		name := r.cell.Version.Name + ", " + settingsText(r.cell)
 		switch {
 		case r.planned != nil && r.planned.Reason != "":
 			lines = append(lines, name+": "+string(r.planned.Status)+", "+r.planned.Reason)
 		case r.trial != nil:
-			g.add(r.trial, failureNote(r.trial))
+			g.failed(r.trial)
 		}
 	}
 	for _, r := range rows {
@@ -141,6 +142,26 @@ func notes(s Session, rows []row) []string {
 type grouped struct {
 	order []string
 	ids   map[string][]int64
+	// shown is what stands for a note, where that is not the note itself; several is
+	// set where its lines are not those of all its trials.
+	shown   map[string]string
+	several map[string]bool
+}
+
+// failed adds a trial's failure. Those with one message and one advice are one, though
+// the lines that prove them differ in an amount: the first one's are shown.
+func (g *grouped) failed(t *memtrix.Trial) {
+	note := failureNote(t)
+	if note == "" {
+		return
+	}
+	key := strings.Join(append([]string{t.Outcome.Message, ""}, t.Outcome.Advice...), "\n")
+	if was, ok := g.shown[key]; !ok {
+		g.shown[key] = note
+	} else if was != note {
+		g.several[key] = true
+	}
+	g.add(t, key)
 }
 
 func (g *grouped) add(t *memtrix.Trial, note string) {
@@ -160,7 +181,18 @@ func (g *grouped) lines() []string {
 		if len(g.ids[note]) > 1 {
 			name = "trials "
 		}
-		lines = append(lines, strings.Split(name+rangesText(g.ids[note])+": "+note, "\n")...)
+		text := note
+		if shown, ok := g.shown[note]; ok {
+			text = shown
+		}
+		if g.several[note] {
+			first, rest, _ := strings.Cut(text, "\n")
+			text = fmt.Sprintf("%s (the lines are those of trial %d)", first, g.ids[note][0])
+			if rest != "" {
+				text += "\n" + rest
+			}
+		}
+		lines = append(lines, strings.Split(name+rangesText(g.ids[note])+": "+text, "\n")...)
 	}
 	return lines
 }
