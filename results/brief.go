@@ -179,6 +179,9 @@ func (r *briefReader) shared() error {
 
 func (r *briefReader) units() error {
 	r.unit = map[string]memtrix.Unit{memtrix.VRAMNonEvictable: memtrix.UnitBytes}
+	for _, m := range memtrix.ProbeMeters { // some are peaks only, without a series
+		r.unit[m.Name] = m.Unit
+	}
 	return r.each(`SELECT name, unit FROM meters`, func(rows *sql.Rows) error {
 		var name string
 		var unit memtrix.Unit

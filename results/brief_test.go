@@ -22,6 +22,9 @@ func TestBriefs(t *testing.T) {
 	trial.Spans = append(trial.Spans, memtrix.Span{Kind: memtrix.SpanStop, Peaks: []memtrix.Peak{
 		{Meter: memtrix.RAMTreeRSS, Value: 1 << 40}, {Meter: "only.at.the.end", Value: 5},
 	}})
+	// A meter of peaks only has no row of its own to say its unit.
+	work := len(trial.Spans) - 2
+	trial.Spans[work].Peaks = append(trial.Spans[work].Peaks, memtrix.Peak{Meter: memtrix.TorchWork, Value: 2 << 30, How: memtrix.PeakProbe})
 	trial.Spans[1].Peaks = []memtrix.Peak{{Meter: memtrix.RAMTreeRSS, Value: 1, How: memtrix.PeakKernel}} // idle
 	mustSave(t, db, trial)
 	mustSave(t, db, fullTrial(two.ID))
@@ -45,6 +48,9 @@ func TestBriefs(t *testing.T) {
 	b := check(Which{Sessions: []int64{one.ID}}, 1)[0]
 	if b.Cell != trial.Cell.ID() || b.Series != trial.Cell.Series() || b.Session.Name != "one" || b.Trial.Environment["driver"] != "580.159" || !b.Trial.Control {
 		t.Errorf("%+v", b)
+	}
+	if n := b.Numbers[memtrix.TorchWork]; n.Unit != memtrix.UnitBytes {
+		t.Errorf("%s: %+v, want bytes", memtrix.TorchWork, n)
 	}
 	meters := 0
 	for _, s := range trial.Spans {
