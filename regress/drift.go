@@ -31,8 +31,10 @@ const (
 	barDriftOnce     = 3.0
 	driftOverSteps   = 6.0 // by how much it must fit better than steps
 	overStepsWanders = 3   // more for each unit of autocorrelation
-	mostSteps        = 3
+	mostSteps        = mostTogether
 	clearlyWorse     = 15.0
+	asGood           = 3.84 // no worse than that is not told from the best
+	shortestGrowth   = 8    // of a line that is fitted at all
 )
 
 // drifting says whether a series has grown (or shrunk) slowly until its newest night. At of
@@ -40,7 +42,7 @@ const (
 //
 // A level that becomes a line is fitted to the last 180 nights. Its slope must be far from
 // nothing by the noise that it leaves, autocorrelation reckoned in; the line must fit
-// better than up to three steps do (steps are what versions make, and Tonight's to
+// better than up to eight steps do (steps are what versions make, and Tonight's to
 // tell); it must have gone on for three weeks, and have come to more than the floor.
 // Spikes count three deviations at most.
 func drifting(nights []float64, o Options) (Change, Growth, bool) {
@@ -92,7 +94,7 @@ var (
 	toTell    = asked{leastDriftNights, barDrift, driftOverSteps}
 	rather    = asked{leastDriftNights, barDriftOnce, driftOverSteps}
 	alongside = asked{leastDriftNights, barDriftOnce, math.Inf(-1)}
-	toGoOn    = asked{8, 3.5, math.Inf(-1)}
+	toGoOn    = asked{shortestGrowth, 3.5, math.Inf(-1)}
 )
 
 // climb fits a drift that lasts until the end of y.
@@ -103,8 +105,8 @@ func climb(y []float64, o Options, ask asked) (steadily, bool) {
 	}
 	grain := o.Floor.least(Median(y)) / 16
 	x := smoothed(y, max(roughness(y, nil), grain))
-	h := hinges(x, ask.nights)
-	from, rss := h.best()
+	h := hinges(x)
+	from, rss := h.best(ask.nights)
 	level, slope, _ := fitHinge(x, from)
 	// With noise that is independent the score is greatest: mostly that is the end of it.
 	if h.score(from, rss, slope, grain, 0) < ask.bar {
@@ -115,7 +117,11 @@ func climb(y []float64, o Options, ask asked) (steadily, bool) {
 		rest[i] = x[i] - level - slope*float64(max(i-from+1, 0))
 	}
 	w := newWindow(rest, grain)
-	phi := w.correlation()
+	// What no reading can tell apart is no correlation.
+	phi := 0.0
+	if rss > 0 {
+		phi = w.correlation() * rss / (rss + float64(n)*grain*grain)
+	}
 	z := h.score(from, rss, slope, grain, phi)
 	if z -= barDriftWanders * barWandering(n, phi); z < ask.bar {
 		return steadily{}, false
@@ -123,6 +129,10 @@ func climb(y []float64, o Options, ask asked) (steadily, bool) {
 	independent := float64(n) * (1 - phi) / (1 + phi)
 	cost := func(rss float64, params int) float64 {
 		return independent*math.Log(rss/float64(n)+grain*grain) + float64(params)*math.Log(float64(n))
+	}
+	worse := func(other float64) float64 { return cost(other, 0) - cost(rss, 0) }
+	if _, shorter := h.best(shortestGrowth); worse(shorter) < -asGood {
+		return steadily{}, false // it began later
 	}
 	params := 2
 	if from > 0 {
@@ -134,13 +144,12 @@ func climb(y []float64, o Options, ask asked) (steadily, bool) {
 	d := steadily{drift: drift{from: from, points: n - from, before: level, after: level + slope*float64(n-from)}, slope: slope, z: z}
 	df := max(float64(n-3)*(1-phi)/(1+phi), 1)
 	d.margin = distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(0.975) * h.standardError(from, rss, grain, phi)
-	worse := func(other float64) float64 { return cost(other, 0) - cost(rss, 0) }
 	d.earliest, d.latest = h.began(worse)
 	d.always = worse(h.residuals[0]) < clearlyWorse
 	return d, true
 }
 
-// leastSteps is the cost of the best fit of one to three steps.
+// leastSteps is the cost of the best fit of one or several steps.
 func leastSteps(x []float64, cost func(rss float64, params int) float64) float64 {
 	w := &window{x: x, sum: make([]float64, len(x)+1), sum2: make([]float64, len(x)+1)}
 	mid := Median(x)
@@ -179,7 +188,7 @@ type hingeSums struct {
 	residuals []float64 // at each of them
 }
 
-func hinges(x []float64, nights int) *hingeSums {
+func hinges(x []float64) *hingeSums {
 	n := len(x)
 	h := &hingeSums{n: n, cross: make([]float64, n+1)}
 	for _, v := range x {
@@ -192,7 +201,7 @@ func hinges(x []float64, nights int) *hingeSums {
 		after += r
 		h.cross[i] = h.cross[i+1] + after
 	}
-	for from := 0; from <= n-nights; from++ {
+	for from := 0; from <= n-shortestGrowth; from++ {
 		if from > 0 && from < leastLevelNights {
 			continue
 		}
@@ -210,10 +219,11 @@ func (h *hingeSums) squares(from int) float64 {
 	return squares - sum*sum/n
 }
 
-func (h *hingeSums) best() (from int, rss float64) {
+// best is the best place of those from which on there are so many nights.
+func (h *hingeSums) best(nights int) (from int, rss float64) {
 	rss = math.Inf(1)
 	for i, r := range h.residuals {
-		if r < rss {
+		if r < rss && h.n-h.from[i] >= nights {
 			from, rss = h.from[i], r
 		}
 	}
@@ -225,17 +235,23 @@ func (h *hingeSums) standardError(from int, rss, grain, phi float64) float64 {
 	return math.Sqrt(variance / h.squares(from))
 }
 
+// mostScore is that of a line without noise.
+const mostScore = 1e6
+
 func (h *hingeSums) score(from int, rss, slope, grain, phi float64) float64 {
-	return normalScore(math.Abs(slope)/h.standardError(from, rss, grain, phi), float64(h.n-3)*(1-phi)/(1+phi))
+	if slope == 0 {
+		return 0
+	}
+	t := min(math.Abs(slope)/h.standardError(from, rss, grain, phi), mostScore)
+	return normalScore(t, float64(h.n-3)*(1-phi)/(1+phi))
 }
 
 // began are the places whose fit is not so much worse than the best one that they can be
 // told from it: by the quantile of chi-squared with one degree of freedom.
 func (h *hingeSums) began(worse func(rss float64) float64) (earliest, latest int) {
-	const chi = 3.84
 	earliest = -1
 	for i, rss := range h.residuals {
-		if worse(rss) <= chi {
+		if worse(rss) <= asGood {
 			if earliest < 0 {
 				earliest = h.from[i]
 			}

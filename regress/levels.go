@@ -26,12 +26,12 @@ func Levels(points []Point, o Options) []Change {
 	}
 	grain := o.Floor.least(Median(y)) / 16
 	found := large(y, cuts(y, grain), o.Floor)
-	runs := drifts(y, found, grain)
+	runs := drifts(y, found, grain, o)
 	var all []Change
 	edge := 0
 	// What lies between two changes may drift too steadily for a cut to be sure.
 	between := func(to int) {
-		if run, z, ok := trend(y[edge:to], grain); ok {
+		if run, z, ok := trend(y[edge:to], grain, o); ok {
 			run.from += edge
 			if math.Abs(run.after-run.before) >= o.Floor.least(run.before) {
 				all = append(all, o.slope(at, run, confidence(cut{z: z, bar: barTrend})))

@@ -107,7 +107,7 @@ func clipped(y []float64, ats []int, grain float64) (x []float64, rss float64) {
 
 // drifts says which runs of cuts in one direction are a drift rather than steps: run
 // i to j (inclusive) of found.
-func drifts(y []float64, found []cut, grain float64) map[int]driftRun {
+func drifts(y []float64, found []cut, grain float64, o Options) map[int]driftRun {
 	runs := map[int]driftRun{}
 	level := levels(y, found)
 	for i := 0; i < len(found); {
@@ -116,7 +116,7 @@ func drifts(y []float64, found []cut, grain float64) map[int]driftRun {
 		for j+1 < len(found) && (level[j+2] > level[j+1]) == up {
 			j++
 		}
-		if d, ok := driftOf(y, found, i, j, up, grain); ok {
+		if d, ok := driftOf(y, found, i, j, up, grain, o); ok {
 			runs[i] = driftRun{j, d}
 		}
 		i = j + 1
@@ -129,7 +129,7 @@ type driftRun struct {
 	drift
 }
 
-func driftOf(y []float64, found []cut, i, j int, up bool, grain float64) (drift, bool) {
+func driftOf(y []float64, found []cut, i, j int, up bool, grain float64, o Options) (drift, bool) {
 	from, to := 0, len(y)
 	if i > 0 {
 		from = found[i-1].at
@@ -158,8 +158,15 @@ func driftOf(y []float64, found []cut, i, j int, up bool, grain float64) (drift,
 		params = 2
 	}
 	ok := criterion(line+least, to-from, params) < steps-driftMargin && (d.after > d.before) == up
+	if !ok {
+		// As a night would tell it: a greater bar, and steps that are found for this.
+		var c steadily
+		if c, ok = climb(y[from:to], o, toTell); ok && (c.slope > 0) == up {
+			d = c.drift
+		}
+	}
 	d.from += from
-	return d, ok
+	return d, ok && (d.after > d.before) == up
 }
 
 // barTrend is what the score of a trend must exceed.
@@ -168,10 +175,13 @@ const barTrend = 5.0
 // trend is a drift in a stretch in which no cut was found, and its score: the slope of
 // the hinge in standard errors, with the autocorrelation that it leaves. A steady drift
 // looks like strong autocorrelation to whoever looks for levels, and so to cuts.
-func trend(y []float64, grain float64) (drift, float64, bool) {
+func trend(y []float64, grain float64, o Options) (drift, float64, bool) {
 	n := len(y)
 	if n < fewestBefore+fewestDrift {
 		return drift{}, 0, false
+	}
+	if c, ok := climb(y, o, toTell); ok {
+		return c.drift, barTrend + c.z - barDrift, true
 	}
 	if w := newWindow(y, grain); w.correlation() < wanders {
 		return drift{}, 0, false // it has levels
