@@ -101,16 +101,33 @@ func join(names ...string) (string, error) {
 	return b.String(), nil
 }
 
-// failures are the trials to be written out, the unexpected ones first, and how many
-// more there are.
-func failures(r reports.Report) (list []*reports.TrialView, more int) {
+// failure is a trial that failed, with the repeats of its cell that failed alike.
+type failure struct {
+	*reports.TrialView
+	Repeats []int64 // all of them, its own first
+}
+
+// failures are the failures to be written out, the unexpected ones first, and how many
+// more trials there are.
+func failures(r reports.Report) (list []failure, more int) {
+	at := map[string]int{}
 	for _, expected := range []bool{false, true} {
 		for _, t := range r.Trials {
-			if t.Failed && t.Expected == expected {
-				list = append(list, t)
+			if !t.Failed || t.Expected != expected {
+				continue
 			}
+			alike := strings.Join(append([]string{t.Cell, t.Title, t.Outcome, t.Message}, t.Advice...), "\x00")
+			if i, ok := at[alike]; ok {
+				list[i].Repeats = append(list[i].Repeats, t.ID)
+				continue
+			}
+			at[alike] = len(list)
+			list = append(list, failure{t, []int64{t.ID}})
 		}
 	}
 	most := min(len(list), shownFailures)
-	return list[:most], len(list) - most
+	for _, f := range list[most:] {
+		more += len(f.Repeats)
+	}
+	return list[:most], more
 }

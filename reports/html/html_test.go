@@ -7,12 +7,34 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"memtrix/reports"
 )
+
+// TestFailuresOfRepeats: repeats of a cell that failed alike are one block, so that many
+// repeats do not push all else down; other cells, and others of its failures, are not.
+func TestFailuresOfRepeats(t *testing.T) {
+	view := func(id int64, cell, outcome string, expected bool) *reports.TrialView {
+		return &reports.TrialView{ID: id, Cell: cell, Title: cell, Outcome: outcome, Failed: true, Expected: expected}
+	}
+	r := reports.Report{Trials: []*reports.TrialView{view(1, "a", "oom", true), view(2, "b", "oom", false), view(3, "b", "oom", false), view(4, "b", "hang", false), view(5, "a", "oom", true)}}
+	for i := range 60 {
+		r.Trials = append(r.Trials, view(int64(100+i), strconv.Itoa(i/2), "oom", true))
+	}
+	list, more := failures(r)
+	var got [][]int64
+	for _, f := range list[:4] {
+		got = append(got, f.Repeats)
+	}
+	if want := [][]int64{{2, 3}, {4}, {1, 5}, {100, 101}}; !reflect.DeepEqual(got, want) || len(list) != 33 || more != 0 {
+		t.Errorf("want %v first of 33, got %v of %d and %d more", want, got, len(list), more)
+	}
+}
 
 // TestSelfContained: the page names nothing to be fetched, and the policy's hashes are
 // those of the style and the script that are in it.
