@@ -179,6 +179,11 @@ func TestCounterpart(t *testing.T) {
 		o.Cell.Hardware = memtrix.Hardware{Name: "card-8g", VRAM: 8 * gib}
 		in.Others = []*memtrix.Trial{o}
 	})
+	check("the whole machine", "hardware as-is (the whole machine) ComfyUI 0.29.0 1 of 1 pass", func(in *Input) {
+		o := other(in.Trial, 30, "0.29.0", nil)
+		o.Cell.Hardware = memtrix.Hardware{Name: "as-is"}
+		in.Others = []*memtrix.Trial{o}
+	})
 	check("nothing alike", "none", func(in *Input) {
 		sim, shared, probed := other(in.Trial, 40, "0.28.0", nil), other(in.Trial, 41, "0.28.0", nil), other(in.Trial, 42, "0.28.0", nil)
 		sim.Simulated, shared.Shared, probed.Cell.Probe = true, true, true

@@ -113,6 +113,9 @@ func differs(a, b memtrix.Cell) string {
 	c := b
 	c.Hardware = a.Hardware
 	if c.ID() == a.ID() {
+		if h := b.Hardware; h.VRAM == 0 && h.RAM == 0 && h.Swap == nil {
+			return ofHardware + h.Name + " (the whole machine)"
+		}
 		return ofHardware + b.Hardware.Name
 	}
 	c = b
