@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"memtrix"
+	"memtrix/internal/mountinfo"
 )
 
 // treeCgroup is the control group with a memory controller that the first
@@ -145,8 +146,17 @@ func (t *treeCgroup) moved(pid int, now time.Duration) bool {
 	}
 	t.looked = now
 	text, err := t.which.read(t.text[:])
-	// One that has ended is in none; its group's last readings still count.
-	return err == nil && !bytes.Equal(text, t.groups)
+	// One that has ended is in none, or in the root on its way there; its group's last
+	// readings still count.
+	return err == nil && !bytes.Equal(text, t.groups) && t.hasMemory(pid)
+}
+
+// hasMemory is false of a process that ends: the kernel takes its memory away before
+// it takes it out of its groups (do_exit in kernel/exit.c).
+func (t *treeCgroup) hasMemory(pid int) bool {
+	text, err := os.ReadFile(procDir(t.proc, pid) + "/statm")
+	n, _, ok := parseNumber(text)
+	return err == nil && ok && n > 0
 }
 
 // memsw stands for the memory and swap of version 1, which is no meter.
@@ -266,18 +276,12 @@ func findCgroup(groups, mounts string) (dir, mount string, version int) {
 			one = parts[2]
 		}
 	}
-	for line := range strings.Lines(mounts) {
-		left, right, ok := strings.Cut(strings.TrimSpace(line), " - ")
-		fields, kind := strings.Fields(left), strings.Fields(right)
-		if !ok || len(fields) < 5 || len(kind) < 3 {
-			continue
-		}
-		root, at := fields[3], fields[4]
+	for m := range mountinfo.Mounts(mounts) {
 		switch {
-		case kind[0] == "cgroup" && one != "" && strings.Contains(","+kind[2]+",", ",memory,"):
-			return below(at, root, one), at, 1
-		case kind[0] == "cgroup2" && one == "" && two != "":
-			dir, mount, version = below(at, root, two), at, 2
+		case m.Kind == "cgroup" && one != "" && m.HasOption("memory"):
+			return below(m.Point, m.Root, one), m.Point, 1
+		case m.Kind == "cgroup2" && one == "" && two != "":
+			dir, mount, version = below(m.Point, m.Root, two), m.Point, 2
 		}
 	}
 	return dir, mount, version

@@ -120,9 +120,22 @@ func TestCgroupVersion1(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("want %v\ngot  %v", want, got)
 	}
+	// It ends: without memory it is in the root for a moment, and that is no move.
+	os.WriteFile(root+"/proc/7/statm", []byte("0 0 0 0 0 0 0\n"), 0o644)
+	os.WriteFile(root+"/proc/7/cgroup", []byte("4:memory:/\n0::/\n"), 0o644)
+	last := int64(-1)
+	err := src.Read(2*Seldom, func(i int, v int64) {
+		if i == cgroupCurrent {
+			last = v
+		}
+	})
+	if last != 5000 || err != nil && err != errCgroupParts {
+		t.Errorf("after the end: want 5000, got %d, %v", last, err)
+	}
 	// It is put into another group.
+	os.WriteFile(root+"/proc/7/statm", []byte("100 50 20 1 0 9 0\n"), 0o644)
 	os.WriteFile(root+"/proc/7/cgroup", []byte("4:memory:/b\n0::/\n"), 0o644)
-	src.Read(2*Seldom, func(i int, v int64) {
+	src.Read(4*Seldom, func(i int, v int64) {
 		if i == cgroupCurrent && v != 77 {
 			t.Errorf("after the move: want 77, got %d", v)
 		}
