@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/internal/files"
 )
 
 // layout is where one trial's server reads and writes. Everything that is written
@@ -112,7 +113,7 @@ func (t *Target) showPaths(l *layout, job memtrix.Job) error {
 	paths := map[string]map[string]string{}
 	roots := slices.Clone(job.Models)
 	if v := job.Cell.Version; v.Dir != "" && l.known["--base-directory"] {
-		if own := filepath.Join(v.Dir, "models"); exists(own) {
+		if own := filepath.Join(v.Dir, "models"); files.Exist(own) {
 			roots = append([]string{own}, roots...)
 		}
 	}
@@ -216,9 +217,4 @@ func (l layout) tidy() {
 	for _, name := range []string{"custom_nodes", "models", "frontend", WorkFolder} {
 		os.Remove(l.path(name)) // only when nothing was written there
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

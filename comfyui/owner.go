@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"memtrix/internal/files"
 )
 
 // owner is the process of a server that runs on this machine, as /proc shows it
@@ -120,7 +122,7 @@ func (o owner) tree(argv []string) string {
 		}
 		script = filepath.Join(o.cwd, script)
 	}
-	if filepath.Base(script) != "main.py" || !exists(script) {
+	if filepath.Base(script) != "main.py" || !files.Exist(script) {
 		return ""
 	}
 	return filepath.Dir(script)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"memtrix"
+	"memtrix/internal/mountinfo"
 )
 
 // addModels says what the models are read from: loading times, and whether
@@ -27,47 +28,30 @@ func (c *Capturer) addModels(e memtrix.Environment, dir string) {
 	if !ok {
 		return
 	}
-	e["models.filesystem"] = m.kind
+	e["models.filesystem"] = m.Kind
 	put(e, "models.disk", c.disk(m))
-}
-
-// mount is a line of /proc/self/mountinfo
-// (https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html).
-type mount struct {
-	point, device, kind, source string
 }
 
 // mountOf finds the mount that a path lies in: the deepest, and of several at
 // one place the last, which covers the others.
-func mountOf(mountinfo, path string) (mount, bool) {
-	var best mount
-	for line := range strings.Lines(mountinfo) {
-		left, right, ok := strings.Cut(line, " - ")
-		l, r := strings.Fields(left), strings.Fields(right)
-		if !ok || len(l) < 5 || len(r) < 2 {
-			continue
-		}
-		m := mount{point: unescape(l[4]), device: l[2], kind: r[0], source: unescape(r[1])}
-		inside := m.point == "/" || path == m.point || strings.HasPrefix(path, m.point+"/")
-		if inside && len(m.point) >= len(best.point) {
+func mountOf(text, path string) (mountinfo.Mount, bool) {
+	var best mountinfo.Mount
+	for m := range mountinfo.Mounts(text) {
+		inside := m.Point == "/" || path == m.Point || strings.HasPrefix(path, m.Point+"/")
+		if inside && len(m.Point) >= len(best.Point) {
 			best = m
 		}
 	}
-	return best, best.point != ""
-}
-
-// unescape undoes the octal escapes of blanks in mountinfo.
-func unescape(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+	return best, best.Point != ""
 }
 
 // disk gives "solid-state" or "rotational", "" where there is no disk to ask.
-func (c *Capturer) disk(m mount) string {
-	device := m.device
+func (c *Capturer) disk(m mountinfo.Mount) string {
+	device := m.Device
 	// Some file systems (btrfs, ZFS) have a number that no disk has.
 	if strings.HasPrefix(device, "0:") {
 		var st unix.Stat_t
-		if !strings.HasPrefix(m.source, "/dev/") || unix.Stat(c.path(m.source), &st) != nil {
+		if !strings.HasPrefix(m.Source, "/dev/") || unix.Stat(c.path(m.Source), &st) != nil {
 			return ""
 		}
 		device = strconv.Itoa(int(unix.Major(uint64(st.Rdev)))) + ":" + strconv.Itoa(int(unix.Minor(uint64(st.Rdev))))

@@ -190,7 +190,7 @@ func TestMountOf(t *testing.T) {
 `
 	check := func(path, want string) {
 		t.Helper()
-		if m, _ := mountOf(info, path); m.kind != want {
+		if m, _ := mountOf(info, path); m.Kind != want {
 			t.Errorf("%s: want %s, got %+v", path, want, m)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"memtrix/internal/mountinfo"
 )
 
 // groupFS is where memory groups can be made; tests have one of their own.
@@ -99,19 +101,12 @@ func (g groupFS) places() ([]place, error) {
 		return nil, fmt.Errorf("look for cgroups: %w", err)
 	}
 	var places []place
-	for line := range strings.Lines(string(mounts)) {
-		// 36 35 98:0 / /mnt rw - cgroup2 cgroup2 rw (proc_pid_mountinfo(5))
-		before, after, ok := strings.Cut(line, " - ")
-		fields, fsFields := strings.Fields(before), strings.Fields(after)
-		if !ok || len(fields) < 5 || len(fsFields) < 3 {
-			continue
-		}
-		mount := unescapeMount(fields[4])
-		version := 0
+	for m := range mountinfo.Mounts(string(mounts)) {
+		mount, version := m.Point, 0
 		switch {
-		case fsFields[0] == "cgroup2":
+		case m.Kind == "cgroup2":
 			version = 2
-		case fsFields[0] == "cgroup" && slices.Contains(strings.Split(fsFields[2], ","), "memory"):
+		case m.Kind == "cgroup" && m.HasOption("memory"):
 			version = 1
 		default:
 			continue
@@ -123,11 +118,6 @@ func (g groupFS) places() ([]place, error) {
 		}
 	}
 	return places, nil
-}
-
-// unescapeMount undoes the octal escapes of mountinfo.
-func unescapeMount(s string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
 // ownGroup finds our group in /proc/self/cgroup: "0::/a" for version 2,

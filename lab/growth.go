@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"memtrix/regress"
 )
 
 // GrowthKind says what memory at rest does from prompt to prompt.
@@ -141,7 +143,7 @@ func noLeak(tail []float64, readings []int64, from int) Growth {
 // direction. Where many do they are no exceptions, and stay.
 func withoutJumps(y []float64) []float64 {
 	d := steps(y)
-	usual := median(slices.Sorted(slices.Values(d)))
+	usual := regress.Median(d)
 	least := max(8*scatter(d), 1<<20)
 	odd := 0
 	for i, v := range d {

@@ -3,6 +3,8 @@ package lab
 import (
 	"math"
 	"slices"
+
+	"memtrix/regress"
 )
 
 // slope is a growth a prompt with its interval of 95 %.
@@ -27,16 +29,7 @@ func theilSen(y []float64) slope {
 	c := z * math.Sqrt(n*(n-1)*(2*n+5)/18)
 	low := int(math.Floor((float64(len(pairs)) - c) / 2))
 	low = max(low, 0)
-	return slope{median(pairs), pairs[low], pairs[len(pairs)-1-low]}
-}
-
-// median of sorted numbers.
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	if n == 0 {
-		return 0
-	}
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return slope{regress.Median(pairs), pairs[low], pairs[len(pairs)-1-low]}
 }
 
 // steps are the differences between neighbours.
@@ -99,10 +92,10 @@ func scatter(d []float64) float64 {
 		return 0
 	}
 	s := slices.Sorted(slices.Values(d))
-	m := median(s)
+	m := regress.Median(s)
 	for i, v := range s {
 		s[i] = math.Abs(v - m)
 	}
 	slices.Sort(s)
-	return 1.4826 * median(s)
+	return 1.4826 * regress.Median(s)
 }

@@ -15,8 +15,13 @@ func median(sorted []float64) float64 {
 }
 
 // Median of numbers in any order, which stay as they are; 0 of none.
-func Median(y []float64) float64 {
-	return median(sortedCopy(y))
+func Median[T ~int64 | ~float64](y []T) float64 {
+	s := make([]float64, len(y))
+	for i, v := range y {
+		s[i] = float64(v)
+	}
+	slices.Sort(s)
+	return median(s)
 }
 
 func sortedCopy(y []float64) []float64 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"memtrix"
+	"memtrix/regress"
 )
 
 // shownDifference is the relative change of a peak above which it is marked.
@@ -117,19 +118,9 @@ func peakChange(earlier []*memtrix.Trial, t *memtrix.Trial, meter string) (float
 	if len(values) == 0 {
 		return 0, false
 	}
-	was := median(values)
+	was := regress.Median(values)
 	if was <= 0 {
 		return 0, false
 	}
 	return float64(now.Value)/was - 1, true
-}
-
-func median(values []int64) float64 {
-	values = slices.Clone(values)
-	slices.Sort(values)
-	n := len(values)
-	if n%2 == 1 {
-		return float64(values[n/2])
-	}
-	return (float64(values[n/2-1]) + float64(values[n/2])) / 2
 }

@@ -11,6 +11,7 @@ import (
 
 	"memtrix"
 	"memtrix/history"
+	"memtrix/regress"
 )
 
 // ComparisonComfy writes what ComfyUI's maintainers put in pull requests about memory: the
@@ -240,8 +241,7 @@ func arrow(p history.CellPair, take taken, decimals int) string {
 		if len(all) == 0 {
 			return "–"
 		}
-		slices.Sort(all)
-		return strconv.FormatFloat((all[(len(all)-1)/2]+all[len(all)/2])/2, 'f', decimals, 64)
+		return strconv.FormatFloat(regress.Median(all), 'f', decimals, 64)
 	}
 	a, b := side(p.A), side(p.B)
 	if a == "–" && b == "–" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/regress"
 )
 
 // Heatmap draws the peak of a meter for all settings (rows) and versions
@@ -204,7 +205,7 @@ func newHeatCell(entries []entry, meter string) heatCell {
 	case len(values) == 0:
 		c = heatCell{kind: heatNotRun, words: "no reading"}
 	default:
-		c = heatCell{kind: heatValue, value: int64(median(values)), least: slices.Min(values), most: slices.Max(values)}
+		c = heatCell{kind: heatValue, value: int64(regress.Median(values)), least: slices.Min(values), most: slices.Max(values)}
 	}
 	// Who looks at a failure wants the trial that failed.
 	c.trials = failedIDs

@@ -14,6 +14,8 @@ import (
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 	"github.com/pressly/goose/v3"
+
+	"memtrix/internal/files"
 )
 
 const (
@@ -136,7 +138,7 @@ func OpenReadOnly(ctx context.Context, dir string) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.ping(ctx); isReadOnlyFolder(err) && !exists(db.path+"-wal") {
+	if err := db.ping(ctx); isReadOnlyFolder(err) && !files.Exist(db.path+"-wal") {
 		// A WAL database needs files beside it even for reading, and this folder
 		// takes none. Nobody can be writing to it either (no -wal), so it is safe
 		// to say that it does not change.
@@ -221,11 +223,6 @@ func makeFolder(dir string) error {
 		return fmt.Errorf("results folder %s cannot be made: %w", dir, err)
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // writeDSN, readDSN and immutableDSN say how SQLite opens the file.

@@ -195,20 +195,17 @@ func (p *Provider) tree(ctx context.Context, r Request) (memtrix.Version, time.T
 		v.Dirty = append(v.Dirty, missingMark+f)
 	}
 	if len(t.Missing) > 0 {
+		what := "these files"
+		if len(t.Missing) == 1 {
+			what = "this file"
+		}
 		p.warn(fmt.Sprintf("%s runs without %s: the source %s lacks %s. Workflows that need them fail; most do not",
-			c.Name, strings.Join(t.Missing, ", "), repo.Source(), plural(len(t.Missing), "this file", "these files")))
+			c.Name, strings.Join(t.Missing, ", "), repo.Source(), what))
 	}
 	if v.Name == "" {
 		v.Name = c.Name + overridden(r.Overrides)
 	}
 	return v, c.Date, nil
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // overridden tells versions apart that differ in packages only.

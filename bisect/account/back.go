@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memtrix/bisect/axes"
+	"memtrix/internal/shell"
 	"memtrix/versions/source"
 )
 
@@ -28,13 +29,13 @@ func (a Account) Back() []string {
 	if python == "" {
 		python = "<python of your ComfyUI>"
 	} else {
-		python = quoted(python)
+		python = shell.Word(python)
 	}
 	dir := a.Dir
 	if dir == "" {
 		dir = "<folder of your ComfyUI>"
 	} else {
-		dir = quoted(dir)
+		dir = shell.Word(dir)
 	}
 	switch s.List.Axis {
 	case axes.Commits, axes.Versions:
@@ -46,7 +47,7 @@ func (a Account) Back() []string {
 			return nil
 		}
 		return []string{
-			fmt.Sprintf("git -C %s checkout %s", dir, quoted(what)),
+			fmt.Sprintf("git -C %s checkout %s", dir, shell.Word(what)),
 			fmt.Sprintf("%s -m pip install -r %s/requirements.txt", python, dir),
 		}
 	case axes.Packages, axes.Releases:
@@ -68,7 +69,7 @@ func (a Account) Back() []string {
 		if before.Commit == "" {
 			return nil
 		}
-		return []string{fmt.Sprintf("git -C %s/custom_nodes/%s checkout %s", dir, quoted(first.Thing), quoted(before.Commit))}
+		return []string{fmt.Sprintf("git -C %s/custom_nodes/%s checkout %s", dir, shell.Word(first.Thing), shell.Word(before.Commit))}
 	}
 	return []string{"as before: " + before.Name}
 }
@@ -102,17 +103,10 @@ func pins(before, first axes.Candidate) (set, gone []string) {
 		switch was := before.Entry.Overrides[name]; was {
 		case first.Entry.Overrides[name]:
 		case "none":
-			gone = append(gone, quoted(name))
+			gone = append(gone, shell.Word(name))
 		default:
-			set = append(set, quoted(name+"=="+was))
+			set = append(set, shell.Word(name+"=="+was))
 		}
 	}
 	return set, gone
-}
-
-func quoted(path string) string {
-	if strings.ContainsAny(path, " '\"$`\\&;()<>|*?[]{}~#!\t\n") {
-		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
-	}
-	return path
 }

@@ -17,6 +17,7 @@ import (
 	"memtrix/bisect"
 	"memtrix/bisect/account"
 	"memtrix/bisect/axes"
+	"memtrix/internal/files"
 	"memtrix/lab"
 	"memtrix/matrix"
 	"memtrix/reports"
@@ -154,11 +155,11 @@ func (s *specSearch) own() {
 	if s.ends.dir == "" {
 		return
 	}
-	if models := filepath.Join(s.ends.dir, "models"); exists(models) && !slices.Contains(s.spec.Models, models) {
+	if models := filepath.Join(s.ends.dir, "models"); files.Exist(models) && !slices.Contains(s.spec.Models, models) {
 		s.spec.Models = append(s.spec.Models, models)
 	}
 	for _, e := range []*matrix.VersionEntry{&s.ends.good.Entry, &s.ends.bad.Entry} {
-		if e.Path == "" && exists(filepath.Join(s.ends.dir, "custom_nodes")) && !slices.Contains(e.Packs.From, s.ends.dir) {
+		if e.Path == "" && files.Exist(filepath.Join(s.ends.dir, "custom_nodes")) && !slices.Contains(e.Packs.From, s.ends.dir) {
 			e.Packs.From = append(e.Packs.From, s.ends.dir)
 		}
 	}

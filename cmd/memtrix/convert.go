@@ -139,20 +139,6 @@ func (c *convertCmd) write(a *app, prompt map[string]memtrix.GraphNode) error {
 	return nil
 }
 
-// withoutPath is the cause of an error about a file whose name says nothing to
-// anybody.
-func withoutPath(err error) error {
-	var file *os.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &file):
-		return file.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
-}
-
 // maxObjectInfo bounds an answer: ComfyUI's own classes take 2 MB, with hundreds
 // of custom ones and long model lists some tens.
 const maxObjectInfo = 512 << 20

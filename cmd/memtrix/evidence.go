@@ -13,6 +13,7 @@ import (
 
 	"memtrix"
 	"memtrix/comfyui"
+	"memtrix/internal/files"
 	"memtrix/reports"
 	"memtrix/reports/evidence"
 	"memtrix/results"
@@ -108,7 +109,7 @@ func readRaw(in *evidence.Input) {
 		}
 		return
 	}
-	if !exists(t.Dir) {
+	if !files.Exist(t.Dir) {
 		in.Missing = append(in.Missing, "the log and the events: the trial's folder is gone: "+t.Dir)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/olekukonko/tablewriter"
 
 	"memtrix/comfyui"
+	"memtrix/internal/files"
 	"memtrix/versions"
 	"memtrix/versions/source"
 )
@@ -59,10 +60,10 @@ func (c *flagsCmd) tree(a *app, provider *versions.Provider) (string, error) {
 	if err != nil {
 		return "", usage{fmt.Errorf("ComfyUI folder %s: %w", c.ComfyUI, err)}
 	}
-	if exists(filepath.Join(dir, "comfy", "cli_args.py")) {
+	if files.Exist(filepath.Join(dir, "comfy", "cli_args.py")) {
 		return dir, nil
 	}
-	if exists(dir) || filepath.IsAbs(c.ComfyUI) {
+	if files.Exist(dir) || filepath.IsAbs(c.ComfyUI) {
 		return "", usage{fmt.Errorf("%s is not a ComfyUI folder: it has no comfy/cli_args.py", c.ComfyUI)}
 	}
 	if _, err := source.ParseName(c.ComfyUI); err != nil {

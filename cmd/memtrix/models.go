@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/internal/files"
 	"memtrix/matrix"
 	"memtrix/reports"
 	"memtrix/versions"
@@ -100,7 +101,7 @@ func sayStandIns(a *app, s *matrix.Spec, dir string) {
 	plans, _, err := planStandIns(s, filepath.Join(dir, "models"))
 	for _, p := range plans {
 		size, sizeErr := p.choice.Family.Size(p.choice.DType)
-		if sizeErr == nil && !exists(p.path) {
+		if sizeErr == nil && !files.Exist(p.path) {
 			fmt.Fprintf(a.stderr, "no %s here: a run would write a stand-in (%s %s, by %s; %s)\n",
 				p.file.Name, p.choice.Family.Name, p.choice.DType, p.choice.Why, reports.Bytes(size))
 		}
@@ -163,7 +164,7 @@ func everywhere(s *matrix.Spec, f workflows.ModelFile) bool {
 func inFolders(models []string, f workflows.ModelFile) (path string, ok bool) {
 	for _, dir := range models {
 		for _, place := range versions.ModelPlaces(dir, f.Folder, f.Name) {
-			if exists(place) {
+			if files.Exist(place) {
 				return place, true
 			}
 		}
@@ -248,9 +249,4 @@ func (f *standInFlags) say(s *matrix.Spec) {
 		}
 		s.StandIns.Families[strings.ReplaceAll(name, `\`, "/")] = family
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"memtrix/internal/files"
 )
 
 // output writes a document to standard output, or with a path into that file, which
@@ -62,5 +64,5 @@ func create(path string) (f *os.File, done func(keep bool) error, err error) {
 
 // unwritable names the file that a person named, and not the one that was to become it.
 func unwritable(path string, err error) error {
-	return cannot{fmt.Errorf("write %s: %w", path, withoutPath(err))}
+	return cannot{fmt.Errorf("write %s: %w", path, files.Cause(err))}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"memtrix/internal/files"
 	"memtrix/results"
 )
 
@@ -39,7 +40,7 @@ func resultsDir(ctx *kong.DecodeContext, target reflect.Value) error {
 
 func noResults(dir string) error {
 	advice := "memtrix run and memtrix watch make one, there or where --results says; memtrix demo makes " + demoResults
-	if here := filepath.Join(filepath.Dir(dir), demoResults); filepath.Base(dir) != demoResults && exists(filepath.Join(here, results.DatabaseFile)) {
+	if here := filepath.Join(filepath.Dir(dir), demoResults); filepath.Base(dir) != demoResults && files.Exist(filepath.Join(here, results.DatabaseFile)) {
 		advice = "those of memtrix demo are looked at with --results " + demoResults
 	}
 	return fmt.Errorf("there is no results folder %s yet: %s", dir, advice)
@@ -49,7 +50,7 @@ func noResults(dir string) error {
 // that was made for it and has no session in the end, since nothing could be run, goes
 // again.
 func openToWrite(a *app, dir string) (db *results.DB, close func(), err error) {
-	made := !exists(dir)
+	made := !files.Exist(dir)
 	if db, err = results.Open(a.ctx, dir); err != nil {
 		return nil, nil, cannot{err}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"memtrix"
+	"memtrix/internal/files"
 )
 
 // A folder that was made for nothing goes again; one that was there, and one with a
@@ -36,10 +37,10 @@ func TestOpenToWrite(t *testing.T) {
 			}
 		}
 		done()
-		if got := exists(dir); got != c.stays {
+		if got := files.Exist(dir); got != c.stays {
 			t.Errorf("%s: there afterwards: want %v, got %v", name, c.stays, got)
 		}
-		if got := exists(filepath.Join(dir, "memtrix.db")); got != c.stays {
+		if got := files.Exist(filepath.Join(dir, "memtrix.db")); got != c.stays {
 			t.Errorf("%s: its database afterwards: want %v, got %v", name, c.stays, got)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"memtrix"
+	"memtrix/internal/files"
 	"memtrix/reports"
 	"memtrix/results"
 )
@@ -97,23 +98,23 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 		return nil, cannot{err}
 	}
 	defer db.Close()
-	var files []string
+	var drawn []string
 	var errs []error
 	for _, meter := range reports.HeatmapMeters(*s) {
 		heat := filepath.Join(dir, "heatmap-"+fileName(s.Name)+"-"+meter)
 		if err := drawHeatmap(s, meter, heat); err != nil {
 			errs = append(errs, err)
 		} else {
-			files = append(files, "heat map:  "+heat+".png")
+			drawn = append(drawn, "heat map:  "+heat+".png")
 		}
 	}
 	trends, err := drawTrends(s, dir)
-	files, errs = append(files, trends...), append(errs, err)
+	drawn, errs = append(drawn, trends...), append(errs, err)
 	for _, t := range s.Trials {
 		if t.Dir == "" || len(t.Spans) == 0 {
 			continue
 		}
-		if !exists(t.Dir) {
+		if !files.Exist(t.Dir) {
 			fmt.Fprintf(a.stderr, "trial %d: no timeline, since its folder is gone: %s\n", t.ID, reports.OneLine(t.Dir))
 			continue
 		}
@@ -122,9 +123,9 @@ func draw(a *app, s *reports.Session, dir string) ([]string, error) {
 			errs = append(errs, err)
 			continue
 		}
-		files = append(files, fmt.Sprintf("timeline:  %s (trial %d)", path, t.ID))
+		drawn = append(drawn, fmt.Sprintf("timeline:  %s (trial %d)", path, t.ID))
 	}
-	return files, errors.Join(errs...)
+	return drawn, errors.Join(errs...)
 }
 
 func drawHeatmap(s *reports.Session, meter, base string) error {

@@ -16,6 +16,7 @@ import (
 	"memtrix/comfyui"
 	"memtrix/hardware"
 	"memtrix/internal/comfysim"
+	"memtrix/internal/files"
 	"memtrix/matrix"
 	"memtrix/recorders"
 	"memtrix/recorders/nvidia"
@@ -71,7 +72,7 @@ func (f *specFlags) read(ctx context.Context) (*matrix.Spec, error) {
 		return nil, usage{errors.New("give --url or --comfyui or --version, not both")}
 	case f.PID != 0 && f.URL == "":
 		return nil, usage{errors.New("--pid goes with --url")}
-	case f.ComfyUI != "" && !exists(filepath.Join(f.ComfyUI, "main.py")):
+	case f.ComfyUI != "" && !files.Exist(filepath.Join(f.ComfyUI, "main.py")):
 		return nil, usage{fmt.Errorf("--comfyui %s: there is no ComfyUI (no main.py)", f.ComfyUI)}
 	}
 	workflow := f.Workflow

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"memtrix"
+	"memtrix/internal/files"
 	"memtrix/matrix"
 	"memtrix/versions"
 	"memtrix/versions/packs"
@@ -66,7 +67,7 @@ func (f *versionFlags) ownModels(a *app, s *matrix.Spec) {
 	}
 	for _, found := range versions.Discover(a.ctx) {
 		models := filepath.Join(found.Dir, "models")
-		if exists(models) {
+		if files.Exist(models) {
 			fmt.Fprintf(a.stderr, "models: those in %s (--models names others)\n", models)
 			s.Models = []string{models}
 			return

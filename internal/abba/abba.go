@@ -23,8 +23,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
+
+	"memtrix/regress"
 )
 
 // Config says what is switched, what work is, and how sure one wants to be.
@@ -180,7 +181,7 @@ func Judge(blocks []Block, confidence float64) Result {
 			}
 		}
 	}
-	r.On, r.Off = median(on), median(off)
+	r.On, r.Off = time.Duration(regress.Median(on)), time.Duration(regress.Median(off))
 	r.Ratio, r.Low, r.High = exp(middle(logs, confidence))
 	r.Mean, r.MeanLow, r.MeanHigh = exp(average(logs, confidence))
 	return r
@@ -188,15 +189,4 @@ func Judge(blocks []Block, confidence float64) Result {
 
 func exp(at, low, high float64) (float64, float64, float64) {
 	return math.Exp(at), math.Exp(low), math.Exp(high)
-}
-
-func median(d []time.Duration) time.Duration {
-	if len(d) == 0 {
-		return 0
-	}
-	d = slices.Sorted(slices.Values(d))
-	if n := len(d); n%2 == 0 {
-		return (d[n/2-1] + d[n/2]) / 2
-	}
-	return d[len(d)/2]
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/regress"
 	"memtrix/reports"
 	"memtrix/reports/redact"
 )
@@ -231,14 +232,12 @@ func medianPeak(trials []*memtrix.Trial, meter string) *int64 {
 	return median(values)
 }
 
-// median of numbers, whose order is lost; nil of none.
+// median of numbers; nil of none.
 func median[T int64 | float64](values []T) *T {
 	if len(values) == 0 {
 		return nil
 	}
-	slices.Sort(values)
-	n := len(values)
-	m := (values[(n-1)/2] + values[n/2]) / 2
+	m := T(regress.Median(values))
 	return &m
 }
 

@@ -115,20 +115,3 @@ func extra(flags, settings []string) []string {
 	}
 	return rest[len(settings):]
 }
-
-// command is a command line for a shell.
-func command(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = quote(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func quote(w string) string {
-	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:,+@%"
-	if w != "" && strings.Trim(w, safe) == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/internal/shell"
 	"memtrix/reports"
 	"memtrix/reports/redact"
 )
@@ -26,7 +27,7 @@ func (c *Case) other(p *page, files []File) {
 	}
 	if c.Launch.Whole != nil {
 		p.line("The whole command line:\n")
-		p.fence("sh", command(c.Launch.Whole...))
+		p.fence("sh", shell.Words(c.Launch.Whole...))
 	}
 	if v := c.variables(); len(v) > 0 {
 		p.line("Environment variables that can change what memory is taken:\n")

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/internal/shell"
 )
 
 // Names of files that make it happen again.
@@ -113,7 +114,7 @@ func (c *Case) plainSteps() []string {
 // startCommand starts ComfyUI as the trial's server was started, in a memory group
 // where the trial had one.
 func (c *Case) startCommand() string {
-	start := command(append([]string{"python", "main.py"}, c.Launch.Plain...)...)
+	start := shell.Words(append([]string{"python", "main.py"}, c.Launch.Plain...)...)
 	if here, _ := c.env(); len(here) > 0 {
 		start = assignments(here) + " " + start
 	}
@@ -154,7 +155,7 @@ func (c *Case) checkout() string {
 	if release != "" {
 		return "v" + release
 	}
-	return quote(v.Name)
+	return shell.Word(v.Name)
 }
 
 func packStep(p memtrix.Pack) string {
@@ -165,9 +166,9 @@ func packStep(p memtrix.Pack) string {
 	if !strings.Contains(url, "://") && !strings.HasPrefix(url, "git@") {
 		url = "https://github.com/" + url
 	}
-	step := command("git", "clone", url, "custom_nodes/"+p.Name)
+	step := shell.Words("git", "clone", url, "custom_nodes/"+p.Name)
 	if p.Commit != "" {
-		step += " && git -C " + quote("custom_nodes/"+p.Name) + " checkout " + p.Commit
+		step += " && git -C " + shell.Word("custom_nodes/"+p.Name) + " checkout " + p.Commit
 	}
 	if p.Dirty {
 		step += "   # its files had changes"
@@ -211,7 +212,7 @@ func (c *Case) spec() []byte {
 	case c.Simulated():
 		line("  - sim: %s", text(c.fact("ComfyUI")))
 	case v.Attached != nil:
-		line("  - url: http://127.0.0.1:8188   # a server of yours, started with: %s", command(c.Launch.Plain...))
+		line("  - url: http://127.0.0.1:8188   # a server of yours, started with: %s", shell.Words(c.Launch.Plain...))
 	default:
 		line("  - version: %s", text(strings.TrimPrefix(c.checkout(), "v")))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"memtrix"
+	"memtrix/internal/shell"
 	"memtrix/reports"
 )
 
@@ -270,7 +271,7 @@ func (c *Case) standInCommands() string {
 	var words []string
 	for _, m := range c.Models {
 		if m.Family != "" {
-			words = append(words, "`"+command("memtrix", "standin", "write", m.Family, "--dtype", m.DType, "-o", "models/"+m.Folder+"/"+m.Name)+"`")
+			words = append(words, "`"+shell.Words("memtrix", "standin", "write", m.Family, "--dtype", m.DType, "-o", "models/"+m.Folder+"/"+m.Name)+"`")
 		}
 	}
 	if len(words) == 0 {

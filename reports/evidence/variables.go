@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"memtrix/internal/shell"
 )
 
 // ofMachine are variables that say which card it is and what an image holds (as all of
@@ -40,7 +42,7 @@ var (
 func assignments(list [][2]string) string {
 	words := make([]string, len(list))
 	for i, v := range list {
-		words[i] = v[0] + "=" + quote(v[1])
+		words[i] = v[0] + "=" + shell.Word(v[1])
 	}
 	return strings.Join(words, " ")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"memtrix/internal/shell"
 	"memtrix/versions/installs"
 )
 
@@ -20,7 +21,7 @@ func back(in installs.Install, s, now State) []string {
 	}
 	for _, c := range Diff(State{Nodes: s.Nodes}, State{Nodes: now.Nodes}) {
 		if hexHash.MatchString(c.Old) && in.Base != "" && c.New != "" {
-			all = append(all, fmt.Sprintf("git -C %s checkout %s", quote(in.On.Join(in.Base, "custom_nodes", c.What)), c.Old))
+			all = append(all, fmt.Sprintf("git -C %s checkout %s", shell.Path(in.On.Join(in.Base, "custom_nodes", c.What)), c.Old))
 		}
 	}
 	return all
@@ -71,14 +72,14 @@ func checkout(in installs.Install, to string) []string {
 			code = fmt.Sprintf("c=r['%s'];r.checkout_tree(c);r.set_head(c.id)", to)
 		}
 		return []string{
-			"cd /d " + quote(in.Dir),
+			"cd /d " + shell.Path(in.Dir),
 			fmt.Sprintf(`.\python_embeded\python.exe -s -c "import pygit2;pygit2.option(pygit2.GIT_OPT_SET_OWNER_VALIDATION,0);r=pygit2.Repository('ComfyUI');%s"`, code),
 			`.\python_embeded\python.exe -s -m pip install -r ComfyUI\requirements.txt`,
 		}
 	}
 	to = strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), "refs/tags/")
-	return append([]string{fmt.Sprintf("git -C %s checkout %s", quote(in.Tree), to)},
-		pip(in, "install -r "+quote(in.On.Join(in.Tree, "requirements.txt")))...)
+	return append([]string{fmt.Sprintf("git -C %s checkout %s", shell.Path(in.Tree), to)},
+		pip(in, "install -r "+shell.Path(in.On.Join(in.Tree, "requirements.txt")))...)
 }
 
 // install puts packages back. Builds of torch for a CUDA version lie in an index of
@@ -107,7 +108,7 @@ func install(in installs.Install, pins []string) []string {
 // pip is a command of the installation's own pip, or of uv where it has none.
 func pip(in installs.Install, args string) []string {
 	if in.Kind == installs.Portable {
-		return []string{"cd /d " + quote(in.Dir), `.\python_embeded\python.exe -s -m pip ` + args}
+		return []string{"cd /d " + shell.Path(in.Dir), `.\python_embeded\python.exe -s -m pip ` + args}
 	}
 	if in.Python == "" {
 		return []string{"python -m pip " + args}
@@ -118,15 +119,7 @@ func pip(in installs.Install, args string) []string {
 	}
 	if !hasPip && len(in.Packages()) > 0 {
 		verb, rest, _ := strings.Cut(args, " ")
-		return []string{fmt.Sprintf("uv pip %s --python %s %s", verb, quote(in.Python), rest)}
+		return []string{fmt.Sprintf("uv pip %s --python %s %s", verb, shell.Path(in.Python), rest)}
 	}
-	return []string{fmt.Sprintf("%s -m pip %s", quote(in.Python), args)}
-}
-
-// quote puts a path with a blank into marks that both shells know.
-func quote(path string) string {
-	if strings.ContainsAny(path, " &()'") {
-		return `"` + path + `"`
-	}
-	return path
+	return []string{fmt.Sprintf("%s -m pip %s", shell.Path(in.Python), args)}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"memtrix/internal/shell"
 	"memtrix/versions/installs"
 )
 
@@ -89,7 +90,7 @@ func managerState(in installs.Install, file string) (State, error) {
 		s.Nodes[strings.ToLower(id)] = version
 	}
 	if tool := in.On.Join(in.Base, "custom_nodes", "ComfyUI-Manager", "cm-cli.py"); in.On.IsFile(tool) {
-		s.Back = []string{python(in) + " " + quote(tool) + " restore-snapshot " + quote(file)}
+		s.Back = []string{python(in) + " " + shell.Path(tool) + " restore-snapshot " + shell.Path(file)}
 	} else {
 		s.Back = []string{fmt.Sprintf("in ComfyUI: Manager, Snapshot Manager, Restore %s, and restart", strings.TrimSuffix(name, ".json"))}
 	}
@@ -101,7 +102,7 @@ func python(in installs.Install) string {
 	if in.Python == "" {
 		return "python"
 	}
-	return quote(in.Python)
+	return shell.Path(in.Python)
 }
 
 // fileTime is the local time in a file's name, or when it was written.

@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"memtrix/internal/files"
 	"memtrix/versions/cache"
 )
 
@@ -98,7 +99,7 @@ func (b *Builder) Key(ctx context.Context, r Request) (key string, ready bool, p
 	}
 	dir := b.Cache.Path(cache.Environment, p.key)
 	m, err := readManifest(dir)
-	if err == nil && m.Key == p.key && exists(interpreter(dir)) {
+	if err == nil && m.Key == p.key && files.Exist(interpreter(dir)) {
 		return p.key, true, interpreter(dir), nil
 	}
 	return p.key, false, p.python.Path, nil
@@ -126,7 +127,7 @@ func (b *Builder) Get(ctx context.Context, r Request) (Env, error) {
 	m, err := readManifest(dir)
 	if err == nil && m.Key == p.key {
 		lost := m.lost(dir)
-		if len(lost) == 0 && exists(env.Python) {
+		if len(lost) == 0 && files.Exist(env.Python) {
 			return env, nil
 		}
 		b.warn(fmt.Sprintf("the environment %s lacks files (%s); it is made again", p.key, strings.Join(lost[:min(3, len(lost))], ", ")))
@@ -320,11 +321,6 @@ func interpreter(dir string) string {
 		return filepath.Join(dir, "Scripts", "python.exe")
 	}
 	return filepath.Join(dir, "bin", "python")
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func (b *Builder) say(text string) {

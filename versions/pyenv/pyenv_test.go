@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"memtrix/internal/files"
 	"memtrix/versions/cache"
 )
 
@@ -364,7 +365,7 @@ func TestShareCompiled(t *testing.T) {
 	if !sameFile(filepath.Join(prefix, a, "lib", "m.cpython-312.pyc"), filepath.Join(prefix, b, "lib", "m.cpython-312.pyc")) {
 		t.Error("the compiled file of a shared source is not shared")
 	}
-	if exists(filepath.Join(prefix, b, "lib", "n.cpython-312.pyc")) {
+	if files.Exist(filepath.Join(prefix, b, "lib", "n.cpython-312.pyc")) {
 		t.Error("the compiled file of another source is shared")
 	}
 }

@@ -108,11 +108,11 @@ func newPip(ctx context.Context, p plan, dir string, env []string) error {
 	return nil
 }
 
-type files struct{ requirements, overrides string }
+type inputs struct{ requirements, overrides string }
 
 // writeFiles leaves in the environment what it was made of.
-func writeFiles(p plan, dir string) (files, error) {
-	f := files{requirements: filepath.Join(dir, "memtrix-requirements.txt")}
+func writeFiles(p plan, dir string) (inputs, error) {
+	f := inputs{requirements: filepath.Join(dir, "memtrix-requirements.txt")}
 	if err := os.WriteFile(f.requirements, []byte(strings.Join(p.lines, "\n")+"\n"), 0o644); err != nil {
 		return f, err
 	}

@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"strings"
 
+	"memtrix/internal/files"
 	"memtrix/versions/cache"
 )
 
@@ -223,7 +224,7 @@ func (r *Repo) fetch(ctx context.Context) (offline, err error) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, ErrNoGit):
 		return nil, err
-	case err != nil && r.local && exists(r.source):
+	case err != nil && r.local && files.Exist(r.source):
 		// What is new needs objects that the source lacks: link all again.
 		return nil, r.clone(ctx)
 	case err != nil:
@@ -244,9 +245,4 @@ func (r *Repo) followHead(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

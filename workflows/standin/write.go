@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"memtrix/internal/files"
 	"memtrix/workflows/safetensors"
 )
 
@@ -74,7 +75,7 @@ func Write(ctx context.Context, path string, p Plan) error {
 	}
 	f, err := os.CreateTemp(dir, ".memtrix-standin-*")
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, cause(err))
+		return fmt.Errorf("%s: %w", what, files.Cause(err))
 	}
 	defer os.Remove(f.Name())
 	err = p.write(ctx, f, head, h)
@@ -82,22 +83,9 @@ func Write(ctx context.Context, path string, p Plan) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	if err := publish(f.Name(), path); err != nil {
-		return fmt.Errorf("%s: %w", what, cause(err))
+		return fmt.Errorf("%s: %w", what, files.Cause(err))
 	}
 	return nil
-}
-
-// cause leaves out a name of ours, which says nothing to anybody.
-func cause(err error) error {
-	var file *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &file):
-		return file.Err
-	case errors.As(err, &link):
-		return link.Err
-	}
-	return err
 }
 
 // name is what the file's metadata say: "sd15 fp16 zero".
