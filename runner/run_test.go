@@ -134,14 +134,17 @@ func (s *fakeStore) Done(context.Context, int64) (map[string]map[int]memtrix.Out
 	return s.done, nil
 }
 
-type silent struct{ said []string }
+type silent struct {
+	said    []string
+	started []int
+}
 
-func (*silent) CellStart(int, string)   {}
-func (*silent) Event(memtrix.Event)     {}
-func (*silent) Memory(map[string]int64) {}
-func (*silent) CellEnd(string, float64) {}
-func (*silent) Left(time.Duration)      {}
-func (s *silent) Say(text string)       { s.said = append(s.said, text) }
+func (s *silent) CellStart(i int, _ string) { s.started = append(s.started, i) }
+func (*silent) Event(memtrix.Event)         {}
+func (*silent) Memory(map[string]int64)     {}
+func (*silent) CellEnd(string, float64)     {}
+func (*silent) Left(time.Duration)          {}
+func (s *silent) Say(text string)           { s.said = append(s.said, text) }
 
 func newRunner(t *testing.T, target *fakeTarget, o Options) (*Runner, *fakeStore) {
 	t.Helper()
@@ -279,6 +282,19 @@ func TestInterrupt(t *testing.T) {
 	}
 	if instance.stopped != 1 {
 		t.Errorf("the server was stopped %d times, want once", instance.stopped)
+	}
+}
+
+// A session that goes on counts on where it stopped.
+func TestGoesOn(t *testing.T) {
+	r, store := newRunner(t, &fakeTarget{}, Options{Prompts: 1})
+	plan := onePlan("a", "b", "c")
+	store.done = map[string]map[int]memtrix.OutcomeKind{plan.Cells[0].Cell.ID(): {0: memtrix.Pass}}
+	if _, err := r.Run(t.Context(), memtrix.Session{ID: 1}, plan); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.Progress.(*silent).started, []int{2, 3}; !slices.Equal(got, want) {
+		t.Errorf("started as numbers %v, want %v", got, want)
 	}
 }
 

@@ -107,6 +107,7 @@ func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix
 		return nil, fmt.Errorf("read session %s: %w", session.Name, err)
 	}
 	work := missing(plan, done)
+	before := len(missing(plan, nil)) - len(work) // in a session that goes on
 	var trials []*memtrix.Trial
 	eta := newEstimate(work)
 	for i, w := range work {
@@ -116,7 +117,7 @@ func (r *Runner) Run(ctx context.Context, session memtrix.Session, plan *memtrix
 		if err := r.room(); err != nil {
 			return trials, err
 		}
-		r.Progress.CellStart(i+1, title(w.cell, w.repeat))
+		r.Progress.CellStart(before+i+1, title(w.cell, w.repeat))
 		r.Progress.Left(eta.left(i))
 		t := r.one(ctx, session, w)
 		// The trial is worth keeping whatever ended it.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,21 @@ func screen(t *testing.T, out string) []string {
 		}
 	}
 	return lines
+}
+
+// A session that goes on counts on where it stopped, and repeats to be sure count beyond
+// the plan.
+func TestNumbers(t *testing.T) {
+	s := state{total: 3}
+	var got []string
+	for _, i := range []int{2, 3, 1, 2} {
+		s.start(i, "x")
+		got = append(got, s.cellText())
+		s.end()
+	}
+	if want := []string{"trial 2/3", "trial 3/3", "trial 4", "trial 5"}; !slices.Equal(got, want) {
+		t.Errorf("want %q, got %q", want, got)
+	}
 }
 
 // On a terminal every message and ended cell stands on a line of its own, in

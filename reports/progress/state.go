@@ -34,6 +34,9 @@ type state struct {
 }
 
 func (s *state) start(i int, title string) {
+	if s.total > 0 && s.done >= s.total {
+		i = s.done + 1 // a repeat to be sure, beyond the plan
+	}
 	s.cell, s.title, s.running = i, reports.OneLine(title), true
 	s.phase, s.prompt, s.node, s.step, s.steps = "starting", 0, "", 0, 0
 	s.memory = nil
@@ -83,7 +86,7 @@ func nodeName(n *memtrix.Node) string {
 
 // cellText is "trial 2/8": each repeat of a cell counts.
 func (s *state) cellText() string {
-	if s.total > 0 {
+	if s.cell <= s.total {
 		return fmt.Sprintf("trial %d/%d", s.cell, s.total)
 	}
 	return fmt.Sprintf("trial %d", s.cell)
