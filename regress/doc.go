@@ -4,9 +4,10 @@
 //
 //   - Outcomes: what newly runs out of memory or fails, what no longer does, and flaky
 //     cells whose rate changed;
-//   - Levels: shifts and drifts of the values of a whole series;
-//   - Tonight: one new night of a long history, at the error rate that a whole suite can
-//     afford, with repeats asked for when they would tell;
+//   - Levels: shifts and slopes of the values of a whole series;
+//   - Past: one new night of a long history, at the error rate that a whole suite can
+//     afford, with repeats asked for when they would tell: a shift, or a drift that has
+//     become large enough;
 //   - Compare: two runs side by side.
 //
 // # How levels are told from noise
@@ -22,7 +23,7 @@
 //
 // The bars that a score must exceed are set by simulation, not by a table of a
 // distribution; package calibrate measures them, and rivals beside them. They hold for
-// a series analysed once. Who looks at it every night uses Tonight.
+// a series analysed once. Who looks at it every night uses Past.
 //
 // # What it refuses
 //

@@ -104,7 +104,7 @@ func climb(y []float64, o Options, ask asked) (steadily, bool) {
 		return steadily{}, false
 	}
 	grain := o.Floor.least(Median(y)) / 16
-	x := smoothed(y, max(roughness(y, nil), grain))
+	x := smoothed(y, max(roughness(y, make([]float64, 0, n)), grain))
 	h := hinges(x)
 	from, rss := h.best(ask.nights)
 	level, slope, _ := fitHinge(x, from)
