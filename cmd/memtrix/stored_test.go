@@ -16,13 +16,14 @@ import (
 // stored makes results without running anything:
 //
 //	stored nights DIR    10 nights of two cells and a control; sdxl runs out of memory in the last
+//	stored drift DIR     105 nights of one cell, which takes 3 MiB more each night from the 61st on
 //	stored pair DIR      two versions, six repeats each, one session; and a simulated session
 //	stored grid DIR      a release and a changed tree with a wheel of one's own, two workflows, two sizes of card
 //	stored floor DIR N   the newest trial's cell passes with N MiB, and not with 64 less
 //	stored clone DIR N   N more sessions like the last one
 func stored(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: stored nights|pair|grid|floor|clone DIR [N]")
+		ts.Fatalf("usage: stored nights|drift|pair|grid|floor|clone DIR [N]")
 	}
 	ctx := context.Background()
 	ts.Check(os.MkdirAll(ts.MkAbs(args[1]), 0o755))
@@ -32,6 +33,8 @@ func stored(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[0] {
 	case "nights":
 		ts.Check(storeNights(ctx, db))
+	case "drift":
+		ts.Check(storeDrift(ctx, db))
 	case "pair":
 		ts.Check(storePair(ctx, db))
 	case "grid":
@@ -67,6 +70,20 @@ func storeNights(ctx context.Context, db *results.DB) error {
 		}
 	}
 	_, err := review(ctx, db, nil, "night-09")
+	return err
+}
+
+func storeDrift(ctx context.Context, db *results.DB) error {
+	name := ""
+	for n := range 105 {
+		t := passing("sdxl", memtrix.Version{Name: "master", Target: memtrix.TargetComfyUI, Release: "0.29.0", Commit: fmt.Sprintf("%040x", 0xc0ffee00+n)}, n)
+		t.Spans[0].Peaks[0].Value += int64(max(n-59, 0)) * 3 << 20
+		name = fmt.Sprintf("night-%03d", n)
+		if err := storeSession(ctx, db, "nightly", name, t); err != nil {
+			return err
+		}
+	}
+	_, err := review(ctx, db, nil, name)
 	return err
 }
 
