@@ -15,7 +15,7 @@ type reportCmd struct {
 	Results string `help:"Results folder." default:"memtrix-results" type:"existingdir"`
 	Format  string `help:"table (with pictures), markdown (fits a comment on a pull request), json, or html: one file with everything in it, that works offline." enum:"table,markdown,json,html" default:"table"`
 	Output  string `name:"output" short:"o" help:"Write it there instead of to standard output; not for table." placeholder:"FILE" type:"path"`
-	FailOn  string `name:"fail-on" help:"Exit with 1 when the session brought one of these against the sessions and versions before: new-oom, new-failure, shift, shift:5% (of at least that much), slope, fixed-oom." placeholder:"KINDS"`
+	FailOn  string `name:"fail-on" help:"Exit with 1 when the session brought one of these against the sessions and versions before: new-oom, new-failure, shift, shift:5% (of at least that much), slope (a drift, too), fixed-oom." placeholder:"KINDS"`
 	Trial   int64  `help:"One trial, from inside: what its probe told of each node and model." placeholder:"ID"`
 }
 

@@ -36,7 +36,7 @@ type runCmd struct {
 	Quiet   bool   `short:"q" help:"No progress."`
 	// OOMDetail costs a trial more for each cell that ran out of VRAM.
 	Confirm   bool   `help:"When a cell newly runs out of memory, or its numbers are far from those of the nights before, repeat it once more or twice, to be sure. Where an alarm is about VRAM and memtrix floor has found the cell's floor before, two trials beside it tell whether it moved." default:"true" negatable:""`
-	FailOn    string `name:"fail-on" help:"Exit with 1 only on these changes against the sessions and versions before: new-oom, new-failure, shift, shift:5% (of at least that much), slope, fixed-oom. By default on every trial that did not end as expected, and on every new alarm." placeholder:"KINDS"`
+	FailOn    string `name:"fail-on" help:"Exit with 1 only on these changes against the sessions and versions before: new-oom, new-failure, shift, shift:5% (of at least that much), slope (a drift, too), fixed-oom. By default on every trial that did not end as expected, and on every new alarm." placeholder:"KINDS"`
 	OOMDetail bool   `name:"oom-detail" help:"Repeat each cell that ran out of VRAM at work once, with torch's native allocator and a record of its allocations: what held the memory, with its lines of Python."`
 }
 
