@@ -109,7 +109,7 @@ func notes(s Session, rows []row) []string {
 	var lines []string
 	g := grouped{ids: map[string][]int64{}, shown: map[string]string{}, several: map[string]bool{}}
 	for _, r := range rows {
-		name := r.cell.Version.Name + ", " + settingsText(r.cell)
+		name := r.cell.Version.Name + ", " + asAsked(r.cell)
 		switch {
 		case r.planned != nil && r.planned.Reason != "":
 			lines = append(lines, name+": "+string(r.planned.Status)+", "+r.planned.Reason)

@@ -7,6 +7,19 @@ import (
 	"memtrix"
 )
 
+// What did not run, and one trial from inside, say of which machine they are.
+func TestMachineNamed(t *testing.T) {
+	trial := fails(point(3, "a", nil, 10, 10, 10), memtrix.Outcome{Kind: memtrix.OOM})
+	trial.Cell.Hardware = memtrix.Hardware{Name: "ram-3g", RAM: 3 << 30}
+	if got, want := probeTitle(trial), "trial 3: a, "+trial.Cell.Workflow.Name+", default, ram-3g: oom"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+	rows := []row{{entry: entry{cell: trial.Cell, planned: &memtrix.PlannedCell{Cell: trial.Cell, Status: memtrix.StatusLeftOut, Reason: "no time"}}}}
+	if got, want := notes(Session{Plan: memtrix.Plan{}}, rows)[0], "a, default, ram-3g: left-out, no time"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
 // TestFailuresAlike: trials that failed alike are told together, though an amount in
 // their lines differs; what differs in its message or advice stands alone.
 func TestFailuresAlike(t *testing.T) {

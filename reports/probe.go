@@ -56,7 +56,7 @@ func ProbeTable(w io.Writer, t *memtrix.Trial, o TableOptions) error {
 }
 
 func probeTitle(t *memtrix.Trial) string {
-	title := fmt.Sprintf("trial %d: %s, %s, %s: %s", t.ID, t.Cell.Version.Name, t.Cell.Workflow.Name, settingsText(t.Cell),
+	title := fmt.Sprintf("trial %d: %s, %s, %s: %s", t.ID, t.Cell.Version.Name, t.Cell.Workflow.Name, asAsked(t.Cell),
 		strings.TrimSpace(string(t.Outcome.Kind)+" "+outcomeDetail(t.Outcome)))
 	if t.Simulated {
 		title += "; SIMULATED: not a measurement"
