@@ -118,7 +118,25 @@ func pairTitle(p history.CellPair) string {
 	if p.Card != "" {
 		title += " on " + p.Card
 	}
+	if name := commonVersion(p); name != "" {
+		title += ": " + name
+	}
 	return title
+}
+
+// commonVersion is the version that both sides have, of which sessions may have several;
+// "" where the two sides are two versions.
+func commonVersion(p history.CellPair) string {
+	name := ""
+	for _, t := range slices.Concat(p.A, p.B) {
+		switch {
+		case name == "":
+			name = t.Trial.Cell.Version.Name
+		case name != t.Trial.Cell.Version.Name:
+			return ""
+		}
+	}
+	return name
 }
 
 func pairLines(p history.CellPair) []string {
