@@ -25,6 +25,10 @@ type Bisection struct {
 	Measure Measure
 	// Failure is in the message of the failure that counts; "" counts any of its kind.
 	Failure string
+	// At says that all trials run with a size of this memory that lies between the floors
+	// of the ends, "" for none: that it does not do is one outcome then, and that a good
+	// end fails and a bad one passes, where the floor fell, no luck.
+	At FloorMeter
 	// Search has the number of candidates and what is known of them; its metric is
 	// set here.
 	Search bisect.Config
@@ -74,7 +78,8 @@ type BisectReport struct {
 	Why       string // this measure
 	GoodClass string // outcomes that are compared
 	BadClass  string
-	Gaps      []Gap // of the ends, where values were looked at
+	At        string // the size with which all were tried, in words; "" for the spec's
+	Gaps      []Gap  // of the ends, where values were looked at
 	Runs      []BisectRun
 	Simulated bool
 }
@@ -106,6 +111,9 @@ func Bisect(ctx context.Context, o Bisection) (*BisectReport, error) {
 	b.Jobs = max(b.Jobs, 1)
 	if b.Jobs > 1 && b.Measure != "" && !b.Measure.Alone() {
 		return b.report, fmt.Errorf("%s is not compared between trials that run at once: they share what it counts", b.Measure.Words())
+	}
+	if _, ok := b.Measure.Floor(); ok {
+		return b.report, fmt.Errorf("%s is no value of one trial: the outcome at a size between the floors of the ends is compared (FloorEnds)", b.Measure.Words())
 	}
 	if _, err := bisect.New(b.config(bisect.Pass)); err != nil {
 		return b.report, err
@@ -183,9 +191,9 @@ func (b *bisection) compared(n int) (Measure, string) {
 	if b.Measure != "" && b.Measure != MeasureOutcome {
 		return b.Measure, "asked for"
 	}
-	b.sides = classesOf(b.ends[0], b.ends[1])
+	b.sides = classesOf(b.At, b.ends[0], b.ends[1])
 	// A good end that fails and a bad one that passes may be one failure by luck.
-	odd := b.sides.bad == string(memtrix.Pass) && n < leastOddRuns
+	odd := b.sides.bad == string(memtrix.Pass) && n < leastOddRuns && b.At == ""
 	if b.sides.differ() && !odd {
 		return MeasureOutcome, fmt.Sprintf("good ends with %s, bad with %s", b.sides.good, b.sides.bad)
 	}

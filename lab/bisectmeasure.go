@@ -15,6 +15,8 @@ import (
 //	METER                 the peak of a meter over the trial's work (ram.tree.rss)
 //	start:METER           its peak until the first prompt: the start-up
 //	rested:METER          its reading at rest after the last prompt; freed: after POST /free
+//	floor.vram, floor.ram the least memory with which it passes: of the ends, and then the
+//	                      outcome at a size between theirs
 //	seconds               the last prompt; start-seconds until the server answered
 type Measure string
 
@@ -37,11 +39,30 @@ func ParseMeasure(text string) (Measure, error) {
 	if text == "" || m == MeasureOutcome || m == MeasureSeconds || m == MeasureStartSeconds {
 		return m, nil
 	}
+	if _, ok := m.Floor(); ok {
+		return m, nil
+	}
 	meter := m.meter()
+	for _, prefix := range []string{"floor.", memtrix.CeilingPrefix, memtrix.LeakPrefix, "oom."} {
+		if strings.HasPrefix(meter, prefix) {
+			return "", fmt.Errorf("%q is no value of one trial; of those that take several only the floor can be bisected: floor.vram, floor.ram", text)
+		}
+	}
 	if strings.Contains(meter, ":") || !strings.Contains(meter, ".") {
-		return "", fmt.Errorf("%q is no measure: outcome, seconds, start-seconds, or a meter (ram.tree.rss, vram.trial.used ...), as its peak, or after start:, rested: or freed: (start:ram.tree.rss)", text)
+		return "", fmt.Errorf("%q is no measure: outcome, seconds, start-seconds, floor.vram, floor.ram, or a meter (ram.tree.rss, vram.trial.used ...), as its peak, or after start:, rested: or freed: (start:ram.tree.rss)", text)
 	}
 	return m, nil
+}
+
+// Floor is the memory of whose floor a measure is, or false.
+func (m Measure) Floor() (FloorMeter, bool) {
+	switch m {
+	case memtrix.FloorVRAM:
+		return FloorOfVRAM, true
+	case memtrix.FloorRAM:
+		return FloorOfRAM, true
+	}
+	return "", false
 }
 
 func (m Measure) meter() string {
@@ -60,6 +81,9 @@ func (m Measure) Bytes() bool { return m != MeasureSeconds && m != MeasureStartS
 // leave a value as it is. They take from the host's memory, by which ComfyUI decides what
 // it keeps there, and slow each other down; a card is one trial's alone.
 func (m Measure) Alone() bool {
+	if at, ok := m.Floor(); ok {
+		return at == FloorOfVRAM
+	}
 	return m == MeasureOutcome || strings.HasPrefix(m.meter(), "vram.")
 }
 
@@ -68,6 +92,10 @@ func (m Measure) Words() string {
 	switch {
 	case m == MeasureOutcome:
 		return "the outcome"
+	case m == memtrix.FloorVRAM:
+		return "the floor of VRAM"
+	case m == memtrix.FloorRAM:
+		return "the floor of RAM"
 	case m == MeasureSeconds:
 		return "seconds of the last prompt"
 	case m == MeasureStartSeconds:

@@ -19,13 +19,26 @@ func classOf(o memtrix.Outcome) string {
 }
 
 // classes are the outcomes that the two ends have most.
-type classes struct{ good, bad string }
+type classes struct {
+	good, bad string
+	at        FloorMeter // as in Bisection.At
+}
+
+// class is what an outcome counts as. Of trials with so much memory all that say that it
+// did not do are one.
+func (c classes) class(o memtrix.Outcome) string {
+	if c.at != "" && c.at.short(o) {
+		return "too little " + c.at.Memory()
+	}
+	return classOf(o)
+}
 
 // classesOf finds the outcome that bad has more often than good, and the most frequent
 // one of good. Equal ones mean that no outcome tells the ends apart.
-func classesOf(good, bad []*memtrix.Trial) classes {
-	g, b := shares(good), shares(bad)
-	c := classes{good: most(g)}
+func classesOf(at FloorMeter, good, bad []*memtrix.Trial) classes {
+	c := classes{at: at}
+	g, b := c.shares(good), c.shares(bad)
+	c.good = most(g)
 	c.bad = c.good
 	best := 0.0
 	for _, name := range slices.Sorted(maps.Keys(b)) {
@@ -38,10 +51,10 @@ func classesOf(good, bad []*memtrix.Trial) classes {
 
 func (c classes) differ() bool { return c.good != c.bad }
 
-func shares(trials []*memtrix.Trial) map[string]float64 {
+func (c classes) shares(trials []*memtrix.Trial) map[string]float64 {
 	out := map[string]float64{}
 	for _, t := range trials {
-		out[classOf(t.Outcome)] += 1 / float64(len(trials))
+		out[c.class(t.Outcome)] += 1 / float64(len(trials))
 	}
 	return out
 }
@@ -60,7 +73,7 @@ func most(shares map[string]float64) string {
 // failed in another way, which says nothing of the one that is looked for. failure, if
 // not empty, is in the message of the failure that is looked for.
 func (c classes) of(t *memtrix.Trial, failure string) (bad, ok bool) {
-	switch classOf(t.Outcome) {
+	switch c.class(t.Outcome) {
 	case c.bad:
 		return true, c.bad == string(memtrix.Pass) || failure == "" || strings.Contains(strings.ToLower(t.Outcome.Message+"\n"+failureOf(t)), strings.ToLower(failure))
 	case c.good:

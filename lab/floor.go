@@ -69,6 +69,8 @@ type Point struct {
 	// Peak is what the trial took of the memory in question, bytes.
 	Peak          int64 `json:"peak_bytes,omitempty"`
 	HiddenRetries int   `json:"hidden_retries,omitempty"`
+	// Seconds are those of the whole trial.
+	Seconds float64 `json:"trial_seconds,omitempty"`
 }
 
 // FloorReport is the answer of a floor search.
@@ -282,7 +284,7 @@ func point(t *memtrix.Trial, size int64) Point {
 	o := t.Outcome
 	p := Point{
 		Trial: t.ID, Size: size, Pass: o.Kind == memtrix.Pass, Outcome: o.Kind, Memory: o.Memory, Phase: o.Phase,
-		Message: o.Message, HiddenRetries: o.HiddenRetries,
+		Message: o.Message, HiddenRetries: o.HiddenRetries, Seconds: t.Seconds,
 	}
 	for _, prompt := range t.Prompts {
 		if prompt.Outcome != memtrix.Pass {

@@ -26,6 +26,9 @@ type Account struct {
 	Stages []Stage
 	// Cell is what was measured: workflow, settings, hardware, in words.
 	Cell string
+	// Floors are what both ends need, and where candidates were tried between them; nil
+	// where something else is compared.
+	Floors *lab.FloorEnds
 	// Command repeats it.
 	Command string
 	// Dir is the installation that is bisected, and Python its interpreter; "" for
@@ -55,6 +58,13 @@ func (a Account) Answer() Stage {
 // Effort is what all stages took: trials that an earlier stage had are counted once.
 func (a Account) Effort() (runs int, seconds float64) {
 	seen := map[int64]bool{}
+	if a.Floors != nil {
+		for _, p := range a.Floors.Tries() {
+			seen[p.Trial] = true
+			runs++
+			seconds += p.Seconds
+		}
+	}
 	for _, s := range a.Stages {
 		for _, r := range s.Report.Runs {
 			if r.Trial != 0 && seen[r.Trial] {
@@ -71,6 +81,9 @@ func (a Account) Effort() (runs int, seconds float64) {
 // Paragraphs are the end in words.
 func (a Account) Paragraphs() []string {
 	var out []string
+	if a.Floors != nil {
+		out = append(out, a.Floors.Words()...)
+	}
 	for i, s := range a.Stages {
 		text := s.sentence()
 		if i > 0 {
@@ -81,7 +94,11 @@ func (a Account) Paragraphs() []string {
 		out = append(out, a.merge(i)...)
 	}
 	runs, seconds := a.Effort()
-	effort := fmt.Sprintf("Measured: %s. %d runs, %s.", a.Cell, runs, time.Duration(seconds*float64(time.Second)).Round(time.Second))
+	floors := ""
+	if a.Floors != nil {
+		floors = fmt.Sprintf(" (%d of them for the floors)", len(a.Floors.Tries()))
+	}
+	effort := fmt.Sprintf("Measured: %s. %d runs%s, %s.", a.Cell, runs, floors, time.Duration(seconds*float64(time.Second)).Round(time.Second))
 	if slices.ContainsFunc(a.Stages, func(s Stage) bool { return s.Report.Simulated }) {
 		effort += " SIMULATED: no measurement."
 	}
@@ -142,7 +159,11 @@ func (s Stage) title(i int) string {
 func (s Stage) difference() string {
 	good, bad := s.Report.Sides()
 	if s.Report.Measure == lab.MeasureOutcome {
-		text := fmt.Sprintf("Before it %d of %d runs ended with %s, from it on %d of %d", good.Failed, good.Runs, s.Report.BadClass, bad.Failed, bad.Runs)
+		before := "Before it"
+		if s.Report.At != "" {
+			before = strings.ToUpper(s.Report.At[:1]) + s.Report.At[1:] + ", before it"
+		}
+		text := fmt.Sprintf(before+" %d of %d runs ended with %s, from it on %d of %d", good.Failed, good.Runs, s.Report.BadClass, bad.Failed, bad.Runs)
 		if f := s.Report.Failures(); len(f) > 0 && f[0].Message != "" {
 			text += ": " + f[0].Message
 		}
@@ -158,7 +179,7 @@ func (s Stage) difference() string {
 // reason is why there is no answer.
 func (s Stage) reason() string {
 	r := s.Report
-	if r.Verdict != bisect.Untestable {
+	if r.Verdict != bisect.Untestable || len(r.Runs) == 0 {
 		return cmp.Or(strings.TrimSuffix(r.Result.Why, "."), "it was stopped before the ends were known")
 	}
 	end := "good"

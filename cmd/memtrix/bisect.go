@@ -23,11 +23,12 @@ type bisectCmd struct {
 	Good     string `help:"The last good end: a release, a commit, a version of the spec; or settings (\"cache=classic vram-mode=normal\"). By default the spec's first version, or what an installation (path:) was before its last update." placeholder:"V"`
 	Bad      string `help:"The bad end; by default the spec's last version." placeholder:"V"`
 	Axis     string `help:"Along what: commits, packages, nodes, settings, or versions (those of the spec). By default what the two ends differ in, and further into what was found." enum:",commits,packages,nodes,settings,versions" default:""`
-	Meter    string `help:"What is compared: outcome, a meter's peak (ram.tree.rss), start:METER (until the first prompt), rested:METER, freed:METER, seconds or start-seconds. By default the outcome where the ends differ in it, else what differs most." placeholder:"M"`
+	Meter    string `help:"What is compared: outcome, a meter's peak (ram.tree.rss), start:METER (until the first prompt), rested:METER, freed:METER, seconds or start-seconds; floor.vram or floor.ram: the least memory with which it passes, looked for at both ends, and then the outcome at a size between the two. By default the outcome where the ends differ in it, else what differs most." placeholder:"M"`
 	Failure  string `help:"Only failures count whose message has this text; others leave a candidate untested." placeholder:"TEXT"`
 	Workflow string `help:"The workflow, where the spec has several." placeholder:"NAME"`
 	Hardware string `help:"The size of machine, where the spec has several." placeholder:"NAME"`
 	Settings string `help:"The settings, where the spec has several: as its table writes them." placeholder:"WORDS"`
+	Trials   int    `help:"With --meter floor.vram or floor.ram: most trials for the floor of each end, that of the end as it is included." default:"12"`
 	NoHints  bool   `help:"Take all commits for equally likely, whatever they touch."`
 	Results  string `help:"Results folder: each run of a spec is a trial there." default:"memtrix-results" type:"path"`
 	Session  string `help:"new, last, or a session's name. By default an interrupted bisection of the same ends goes on." placeholder:"SESSION"`
@@ -52,7 +53,7 @@ type bisectCmd struct {
 
 // Flags that only one form of the command has.
 var (
-	ofSpec    = []string{"good", "bad", "axis", "meter", "failure", "workflow", "hardware", "settings", "no-hints", "results", "session"}
+	ofSpec    = []string{"good", "bad", "axis", "meter", "failure", "workflow", "hardware", "settings", "trials", "no-hints", "results", "session"}
 	ofCommand = []string{"metric", "rates", "levels", "timeout", "state"}
 )
 
@@ -81,6 +82,8 @@ func (bisectCmd) Help() string {
 	return `Finds the first bad one of an ordered list of candidates in few runs, and says how sure it is. Runs may fail by luck and values may scatter: how much is learnt. The ends are run first, as many times as it takes to see that they differ.
 
 Of a spec the candidates are ComfyUI's commits between two versions (along first parents, with the packages that each requires), or the packages, custom nodes or settings in which the ends differ, one more of them as at the bad end in each candidate; what is found is gone into further: a commit's packages, a package's versions, a pack's commits. A candidate that cannot be tested (its packages do not install, it fails in another way than the bad end) counts neither for good nor for bad.
+
+With --meter floor.vram (of this card) or floor.ram (of this machine, without swap unless the spec's hardware has a swap:) the floors of both ends are looked for first, as memtrix floor does; floors of the same cell that the results folder has from an earlier session on this machine serve. Where they do not differ nothing else is run. Else a candidate costs one trial, with a size between the two floors at which one end passes and the other does not.
 
 A search that was stopped, however, goes on with the same command.
 

@@ -126,6 +126,8 @@ func (c *bisectCmd) checkJobs(s *matrix.Spec, ends *bisectEnds) error {
 	}
 	onCPU := func(settings memtrix.Settings) bool { return settings["device"] == "cpu" }
 	switch {
+	case measure == memtrix.FloorRAM:
+		why = "with --meter floor.ram trials run one at a time, since what one of them reads into the memory of the machine another one finds there"
 	case measure != "" && !measure.Alone():
 		why = measure.Words() + " is not that of one trial alone then: --meter outcome, or memory of the card"
 	case onCPU(ends.good.Settings) || onCPU(ends.bad.Settings):
@@ -170,6 +172,9 @@ func (s *specSearch) run(ctx context.Context, c memtrix.PlannedCell, repeat int)
 	select {
 	case p := <-s.places:
 		defer func() { s.places <- p }()
+		if s.floor != nil {
+			p.runner.Options.Timeouts.Prompt = least(s.floor.limit, s.floor.own)
+		}
 		return p.try(ctx, c, repeat)
 	case <-ctx.Done():
 		return nil, ctx.Err()

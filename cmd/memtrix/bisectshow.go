@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,6 +30,9 @@ type bisectionJSON struct {
 	GitLog     string      `json:"git_bisect_log,omitempty"`
 	Command    string      `json:"command"`
 	Picture    string      `json:"picture,omitempty"`
+	// Floor is what the ends need and at which size candidates were tried, nil where
+	// something else is compared.
+	Floor *lab.FloorEnds `json:"floor,omitempty"`
 }
 
 type stageJSON struct {
@@ -38,6 +42,7 @@ type stageJSON struct {
 	Verdict    bisect.Verdict  `json:"verdict"`
 	Reason     string          `json:"reason,omitempty"`
 	Measure    lab.Measure     `json:"measure,omitempty"`
+	At         string          `json:"at,omitempty"`
 	FirstBad   *string         `json:"first_bad,omitempty"`
 	Subject    string          `json:"subject,omitempty"`
 	Date       string          `json:"date,omitempty"`
@@ -50,10 +55,22 @@ type stageJSON struct {
 }
 
 func (s *specSearch) show(dir string) error {
-	var picture string
+	name := filepath.Join(dir, "bisect-"+fileName(s.ready.session.Name))
+	picture, floors, err := "", "", error(nil)
+	if s.floor != nil {
+		if floors, err = s.drawFloors(name); err != nil {
+			return err
+		}
+	}
 	for i, st := range s.acc.Stages {
-		base := filepath.Join(dir, fmt.Sprintf("bisect-%s-%d", fileName(s.ready.session.Name), i+1))
+		if len(st.Report.Runs) == 0 {
+			continue // the floors are all that there is to see
+		}
+		base := fmt.Sprintf("%s-%d", name, i+1)
 		drawing := drawingOf(st)
+		if f := s.acc.Floors; f != nil {
+			drawing.Note += fmt.Sprintf("; floors: good %s, bad %s", f.Good.Border(), f.Bad.Border())
+		}
 		for _, format := range formats {
 			if err := toFile(base+"."+string(format), func(f *os.File) error { return reports.DrawBisection(f, drawing, format) }); err != nil {
 				return err
@@ -62,7 +79,7 @@ func (s *specSearch) show(dir string) error {
 		picture = base + ".png"
 	}
 	if s.cmd.JSON {
-		return writeJSON(s.app, s.document(picture))
+		return writeJSON(s.app, s.document(cmp.Or(picture, floors)))
 	}
 	var b strings.Builder
 	for _, st := range s.acc.Stages {
@@ -87,14 +104,18 @@ func (s *specSearch) show(dir string) error {
 			b.WriteString("\n" + reports.Lines(log))
 		}
 	}
-	fmt.Fprintf(&b, "picture: %s\n", reports.OneLine(picture))
-	_, err := fmt.Fprint(s.app.stdout, b.String())
+	for _, file := range []string{floors, picture} {
+		if file != "" {
+			fmt.Fprintf(&b, "picture: %s\n", reports.OneLine(file))
+		}
+	}
+	_, err = fmt.Fprint(s.app.stdout, b.String())
 	return unlessUnread(err)
 }
 
 func (s *specSearch) document(picture string) bisectionJSON {
 	answer := s.acc.Answer()
-	doc := bisectionJSON{Axis: string(answer.List.Axis), Session: s.ready.session.Name, Words: s.acc.Paragraphs(), Back: s.acc.Back(), Command: s.acc.Command, Picture: picture}
+	doc := bisectionJSON{Floor: s.acc.Floors, Axis: string(answer.List.Axis), Session: s.ready.session.Name, Words: s.acc.Paragraphs(), Back: s.acc.Back(), Command: s.acc.Command, Picture: picture}
 	doc.Runs, doc.Seconds = s.acc.Effort()
 	for _, st := range s.acc.Stages {
 		j := stageOf(st)
@@ -118,7 +139,7 @@ func candidateID(st account.Stage, i int) string {
 
 func stageOf(st account.Stage) stageJSON {
 	r := st.Report
-	j := stageJSON{Axis: string(st.List.Axis), Why: st.List.Why, Candidates: len(st.List.Candidates), Verdict: r.Verdict, Reason: r.Result.Why, Measure: r.Measure, Runs: r.Runs}
+	j := stageJSON{Axis: string(st.List.Axis), Why: st.List.Why, Candidates: len(st.List.Candidates), Verdict: r.Verdict, Reason: r.Result.Why, Measure: r.Measure, At: r.At, Runs: r.Runs}
 	if r.Posterior == nil {
 		return j
 	}
@@ -172,6 +193,9 @@ func drawingOf(st account.Stage) reports.BisectionDrawing {
 	d := reports.BisectionDrawing{
 		Title:     fmt.Sprintf("bisection along %s: %s", st.List.Axis.Plural(), r.Measure.Words()),
 		Simulated: r.Simulated, Candidates: len(list), Posterior: r.Posterior, Axis: st.List.Axis.Plural() + ", good to bad",
+	}
+	if r.At != "" {
+		d.Title += " " + r.At
 	}
 	if r.Measure != "" && r.Measure != lab.MeasureOutcome {
 		d.Values = "seconds"

@@ -38,6 +38,7 @@ type specSearch struct {
 	opened []string // merges that were looked into
 	// places are those where no trial runs now.
 	places chan *place
+	floor  *floorAxis // nil but for --meter floor.vram and floor.ram
 
 	planning sync.Mutex      // of what follows, and of the world that answers plans
 	made     map[string]bool // groups of candidates whose environments are there
@@ -116,6 +117,9 @@ func (c *bisectCmd) openSpec(a *app) (*specSearch, error) {
 	if err := c.checkJobs(spec, ends); err != nil {
 		return nil, usage{err}
 	}
+	if err := c.checkFloor(spec, ends); err != nil {
+		return nil, usage{err}
+	}
 	spec.Control, spec.Budget, spec.Repeats, spec.Expect = nil, 0, 1, nil
 	return &specSearch{cmd: c, app: a, spec: spec, ends: ends, made: map[string]bool{}, cells: map[string]cellOrWhy{}}, nil
 }
@@ -127,6 +131,9 @@ func (s *specSearch) identity() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q %q %q %q %v %v %v %q %v", c.Axis, c.Meter, c.Failure, c.Find, s.spec.Workflows[0].Name, s.spec.Hardware[0].Name, c.Sure, c.NoHints, c.Deterministic,
 		fmt.Sprint(s.ends.good.Settings, s.ends.bad.Settings), s.spec.Prompts)
+	if _, ok := lab.Measure(c.Meter).Floor(); ok {
+		fmt.Fprint(sum, c.Trials)
+	}
 	// Of a tree of one's own the commit counts, not where it lies.
 	for _, e := range []matrix.VersionEntry{s.ends.good.Entry, s.ends.bad.Entry} {
 		text, _ := json.Marshal([]any{e.Version, e.Path, e.Sim, e.Python, e.Source, e.Packages, e.Overrides, e.Wheels, e.Packs.List}) // plain values
@@ -147,6 +154,10 @@ func (s *specSearch) open(db *results.DB) error {
 	}
 	s.ready = rd
 	s.spec.Models, s.spec.StandIns = only.Models, only.StandIns
+	if s.floor, err = s.withFloor(db); err != nil {
+		rd.close()
+		return err
+	}
 	return s.makePlaces(db)
 }
 
@@ -222,15 +233,18 @@ func (s *specSearch) cell(c axes.Candidate) (memtrix.PlannedCell, string, error)
 	return got.cell, got.why, nil
 }
 
+// say tells of the search.
+func (s *specSearch) say(text string) {
+	if !s.cmd.Quiet {
+		s.ready.display.Say(reports.OneLine(text))
+	}
+}
+
 // search runs one stage.
 func (s *specSearch) search(list axes.List) (account.Stage, error) {
 	c := s.cmd
 	a := s.app
-	say := func(text string) {
-		if !c.Quiet {
-			s.ready.display.Say(reports.OneLine(text))
-		}
-	}
+	say := s.say
 	say(fmt.Sprintf("along %s, %d candidates: %s", list.Axis.Plural(), len(list.Candidates), list.Why))
 	measure, err := lab.ParseMeasure(c.Meter)
 	if err != nil {
@@ -241,6 +255,9 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 	}
 	o := lab.Bisection{Measure: measure, Failure: c.Failure, Jobs: c.Jobs}
 	o.Search = bisect.Config{N: len(list.Candidates), Sure: c.Sure, Deterministic: c.Deterministic, Find: bisect.Find(c.Find), Most: c.MaxRuns, Cost: list.Cost(s.made)}
+	if s.floor != nil {
+		o.Measure, o.At = lab.MeasureOutcome, s.floor.o.Meter
+	}
 	if !c.NoHints {
 		o.Search.Prior = list.Prior()
 	}
@@ -252,6 +269,9 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 		if why != "" {
 			return lab.Attempt{Untestable: why}, nil
 		}
+		if s.floor != nil {
+			cell = s.floor.at(s.ready.runner.Options.Models, cell)
+		}
 		t, err := s.run(ctx, cell, repeat)
 		if err != nil && ctx.Err() == nil {
 			err = cannot{err}
@@ -261,6 +281,9 @@ func (s *specSearch) search(list axes.List) (account.Stage, error) {
 	o.Decided = func(m lab.Measure, why string) { say(fmt.Sprintf("compared is %s: %s", m.Words(), why)) }
 	o.Told = func(r lab.BisectRun, now bisect.Result) { say(line(list, r, now)) }
 	report, err := lab.Bisect(a.ctx, o)
+	if s.floor != nil {
+		report.At = s.floor.size()
+	}
 	return account.Stage{List: list, Report: report}, err
 }
 

@@ -22,6 +22,16 @@ func (s *specSearch) stages() error {
 	if h := s.spec.Hardware[0].Name; h != "as-is" {
 		s.acc.Cell += ", " + h
 	}
+	if s.floor != nil {
+		over, err := s.floors(list)
+		s.acc.Floors = &s.floor.ends
+		if over != nil {
+			s.acc.Stages = append(s.acc.Stages, *over)
+		}
+		if err != nil || over != nil {
+			return err
+		}
+	}
 	for {
 		stage, err := s.search(list)
 		if stage.Report != nil && len(stage.Report.Runs) > 0 {

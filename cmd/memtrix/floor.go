@@ -61,10 +61,7 @@ func (c *floorCmd) Run(a *app) error {
 		o := o
 		if c.Meter == "ram" {
 			o.Swap = swapOf(cell.Cell.Hardware, c.Swap)
-			folders := slices.Clone(e.ready.runner.Options.Models)
-			if dir := cell.Cell.Version.Dir; dir != "" {
-				folders = append(folders, filepath.Join(dir, "models"))
-			}
+			folders := modelFolders(e.ready.runner.Options.Models, cell.Cell.Version)
 			o.Cold = func() { hardware.ForgetFiles(folders) }
 		}
 		if err := e.before(ctx, cell, &o); err != nil {
@@ -83,6 +80,15 @@ func (c *floorCmd) Run(a *app) error {
 		return nil
 	})
 	return errors.Join(c.show(a, e, floors, err != nil), err, answered(err, floors, func(r lab.FloorReport) bool { return r.Found }))
+}
+
+// modelFolders are where a trial of a version reads models.
+func modelFolders(models []string, v memtrix.Version) []string {
+	folders := slices.Clone(models)
+	if v.Dir != "" {
+		folders = append(folders, filepath.Join(v.Dir, "models"))
+	}
+	return folders
 }
 
 // before looks for the floor that was found the last time, of whatever version. One of
