@@ -92,7 +92,7 @@ func machineLines(c history.Comparison) []string {
 	if len(c.Cells) == 0 {
 		return nil
 	}
-	t := c.Cells[0].B[0].Trial
+	first, t := known(c, false), known(c, true)
 	e := t.Environment
 	var parts []string
 	add := func(format, value string) {
@@ -111,7 +111,6 @@ func machineLines(c history.Comparison) []string {
 	if parts == nil {
 		all = nil
 	}
-	first := c.Cells[0].A[0].Trial
 	var packages []string
 	for _, name := range []string{"torch", "comfy-aimdo", "comfy-kitchen"} {
 		if text := packageText(name, first.Environment, e); text != "" {
@@ -128,6 +127,25 @@ func machineLines(c history.Comparison) []string {
 	return append(all, "flags: "+after)
 }
 
+// known is a trial of a side of which it is known what ran: one that could not be started has
+// no packages.
+func known(c history.Comparison, after bool) *memtrix.Trial {
+	side := func(p history.CellPair) []*memtrix.Brief {
+		if after {
+			return p.B
+		}
+		return p.A
+	}
+	for _, p := range c.Cells {
+		for _, t := range side(p) {
+			if t.Trial.Environment["package.torch"] != "" {
+				return t.Trial
+			}
+		}
+	}
+	return side(c.Cells[0])[0].Trial
+}
+
 // packageText is a package with its version, "" where neither side has it. A wheel that
 // somebody built may have the version of a released one, and other files.
 func packageText(name string, before, after memtrix.Environment) string {
@@ -136,6 +154,8 @@ func packageText(name string, before, after memtrix.Environment) string {
 	switch {
 	case a == "" && b == "":
 		return ""
+	case before["package.torch"] == "" || after["package.torch"] == "":
+		return fmt.Sprintf("%s %s on one side, not known of the other", name, a+b)
 	case a != b:
 		return fmt.Sprintf("%s %s before, %s after", name, orDefault(a), orDefault(b))
 	case hashA != hashB && hashA != "" && hashB != "":
