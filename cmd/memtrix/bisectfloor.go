@@ -118,15 +118,15 @@ func (s *specSearch) floors(list axes.List) (*account.Stage, error) {
 	for i, e := range []*lab.FloorEnd{&f.ends.Good, &f.ends.Bad} {
 		end := []string{"good", "bad"}[i]
 		c := list.Candidates[i*(len(list.Candidates)-1)]
-		e.Name = c.Name
+		e.Name = endName(list, c)
 		why, err := s.endFloor(c, e)
 		if err != nil {
 			return nil, err
 		}
 		if why != "" {
-			return none(bisect.Untestable, i*(len(list.Candidates)-1), fmt.Sprintf("the %s end %s has no floor of %s: %s", end, c.Name, f.o.Meter.Memory(), why)), nil
+			return none(bisect.Untestable, i*(len(list.Candidates)-1), fmt.Sprintf("the %s end (%s) has no floor of %s: %s", end, e.Name, f.o.Meter.Memory(), why)), nil
 		}
-		s.say(fmt.Sprintf("floor of the %s end, %s: %s", end, c.Name, e.Border()))
+		s.say(fmt.Sprintf("floor of the %s end, %s: %s", end, e.Name, e.Border()))
 	}
 	f.ends.FloorGap = lab.BetweenFloors(f.ends.Good.FloorReport, f.ends.Bad.FloorReport)
 	f.limit = f.ends.Longer()
@@ -135,6 +135,20 @@ func (s *specSearch) floors(list axes.List) (*account.Stage, error) {
 	}
 	s.say(fmt.Sprintf("candidates are tried %s, between the two floors", f.size()))
 	return nil, nil
+}
+
+// endName is what an end is called: along packages, packs and settings a candidate's name is
+// the step to it, which is not all that the bad end has.
+func endName(list axes.List, c axes.Candidate) string {
+	switch list.Axis {
+	case axes.Settings:
+		return c.Settings.String()
+	case axes.Which:
+		return firstOf(c.Entry.Name, c.Entry.Version, c.Entry.Path)
+	case axes.Packages, axes.Nodes:
+		return firstOf(c.Entry.Name, c.Entry.Version, c.Entry.Path) + " with its " + list.Axis.Plural()
+	}
+	return c.Name
 }
 
 // endFloor finds the floor of one end: one that was found before for the same cell on the same
