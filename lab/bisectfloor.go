@@ -70,7 +70,7 @@ func BetweenFloors(good, bad FloorReport) FloorGap {
 	case to-from >= 2*floorBerth:
 		g.Size = Search{Grain: floorGrain}.middle(from, to)
 	case !low.Near || !high.Near:
-		g.Why = fmt.Sprintf("whether good and bad differ in their floor of %s is not told: %s, of which nothing nearer was tried; more trials (--trials) tell more", good.what(), both)
+		g.Why = fmt.Sprintf("whether good and bad differ in their floor of %s is not told: %s; more trials (--trials) tell more", good.what(), both)
 	default:
 		g.Why = fmt.Sprintf("good and bad differ in their floor of %s by too little for one size that tells them apart in one trial: %s", good.what(), both)
 	}
@@ -83,7 +83,7 @@ func (r FloorReport) Border() string {
 	case !r.Found:
 		return "has none"
 	case r.Fails == 0:
-		return fmt.Sprintf("passes with %d MiB, the smallest size that is tried", r.Floor>>20)
+		return fmt.Sprintf("passes with %d MiB, the smallest size that was tried", r.Floor>>20)
 	}
 	text := fmt.Sprintf("passes with %d MiB and not with %d MiB", r.Floor>>20, r.Fails>>20)
 	if !r.Near {

@@ -35,7 +35,7 @@ func TestBetweenFloors(t *testing.T) {
 		"wide borders":               {far, with(floor(6000, 3088), func(r *FloorReport) { r.Near = false }), true, 0, 0, "--trials"},
 		"wide but apart":             {with(floor(1500, 1000), func(r *FloorReport) { r.Near = false }), with(floor(6000, 3000), func(r *FloorReport) { r.Near = false }), true, 1532, 2968, ""},
 		"the least passes":           {with(floor(128, 0), func(*FloorReport) {}), far, true, 160, 2928, ""},
-		"both pass with the least":   {floor(128, 0), floor(128, 0), false, 0, 0, "smallest size that is tried"},
+		"both pass with the least":   {floor(128, 0), floor(128, 0), false, 0, 0, "smallest size that was tried"},
 		"not monotonic":              {floor(1328, 1248), with(far, func(r *FloorReport) { r.Beyond = []int64{2400 * mib} }), true, 2432, 2928, ""},
 		"not sharp":                  {with(floor(1328, 1248), func(r *FloorReport) { r.Mixed = []int64{1400 * mib} }), far, true, 1432, 2928, ""},
 	} {

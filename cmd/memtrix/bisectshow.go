@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +31,8 @@ type bisectionJSON struct {
 	Picture    string      `json:"picture,omitempty"`
 	// Floor is what the ends need and at which size candidates were tried, nil where
 	// something else is compared.
-	Floor *lab.FloorEnds `json:"floor,omitempty"`
+	Floor        *lab.FloorEnds `json:"floor,omitempty"`
+	FloorPicture string         `json:"floor_picture,omitempty"`
 }
 
 type stageJSON struct {
@@ -79,7 +79,9 @@ func (s *specSearch) show(dir string) error {
 		picture = base + ".png"
 	}
 	if s.cmd.JSON {
-		return writeJSON(s.app, s.document(cmp.Or(picture, floors)))
+		doc := s.document(picture)
+		doc.FloorPicture = floors
+		return writeJSON(s.app, doc)
 	}
 	var b strings.Builder
 	for _, st := range s.acc.Stages {
