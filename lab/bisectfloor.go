@@ -193,14 +193,15 @@ func (f FloorEnds) Longer() time.Duration {
 }
 
 // short reports whether an outcome says that this memory did not do, whatever ended the
-// trial: a server with too little RAM is killed at one time, and reads its files for ever
-// at another.
+// trial: a server with too little RAM is killed at one size and reads its model's
+// file for ever at another, until the time for the prompt was up. So what did not
+// end is too little memory, as it is in the search for a floor; but not a start.
 func (m FloorMeter) short(o memtrix.Outcome) bool {
 	switch o.Kind {
 	case memtrix.Pass, memtrix.NotApplicable, memtrix.NotInForce, memtrix.InvalidWorkflow:
 		return false
 	case memtrix.Hang:
-		if m == FloorOfRAM && o.Slow != nil && o.Slow.Memory == memtrix.MemoryRAM {
+		if o.Phase != memtrix.PhaseStartup {
 			return true
 		}
 	}

@@ -165,7 +165,6 @@ func TestBisectFloor(t *testing.T) {
 
 // Too little RAM is one outcome, whatever ends the trial; another failure is none.
 func TestFloorShort(t *testing.T) {
-	slow := &memtrix.Slow{Memory: memtrix.MemoryRAM}
 	for _, c := range []struct {
 		m    FloorMeter
 		o    memtrix.Outcome
@@ -173,12 +172,13 @@ func TestFloorShort(t *testing.T) {
 	}{
 		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryRAM}, "too little RAM"},
 		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.Killed, Memory: memtrix.MemoryRAM}, "too little RAM"},
-		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.Hang, Slow: slow}, "too little RAM"},
+		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.Hang, Phase: memtrix.PhaseLoad}, "too little RAM"},
+		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.Hang, Phase: memtrix.PhaseStartup}, "hang"},
 		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM}, "oom of vram"},
 		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.StartupFailure}, "startup-failure"},
 		{FloorOfRAM, memtrix.Outcome{Kind: memtrix.Pass, Memory: memtrix.MemoryRAM}, "pass of ram"},
 		{FloorOfVRAM, memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryVRAM}, "too little VRAM"},
-		{FloorOfVRAM, memtrix.Outcome{Kind: memtrix.Hang, Slow: slow}, "hang"},
+		{FloorOfVRAM, memtrix.Outcome{Kind: memtrix.Error}, "error"},
 		{"", memtrix.Outcome{Kind: memtrix.OOM, Memory: memtrix.MemoryRAM}, "oom of ram"},
 	} {
 		if got := (classes{at: c.m}).class(c.o); got != c.want {
