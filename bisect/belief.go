@@ -56,6 +56,7 @@ func (b *belief) interval(sure float64) (from, to int, p float64) {
 type segments struct {
 	at   []int     // candidates that were run, in order
 	mass []float64 // prior of segment j: first bad ones with exactly j of at before them
+	log  []float64 // its logarithm, of a sum of 1
 }
 
 // cut makes the segments of the part (lo, hi].
@@ -73,6 +74,11 @@ func cut(lo, hi int, prior []float64, runs []Run) segments {
 			j++
 		}
 		g.mass[j] += prior[k]
+	}
+	g.log = make([]float64, len(g.mass))
+	total := sum(g.mass)
+	for j, m := range g.mass {
+		g.log[j] = math.Log(m / total)
 	}
 	return g
 }

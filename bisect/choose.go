@@ -22,9 +22,6 @@ func (s *Search) Next(pending []int) (index int, ok bool) {
 		return s.nextEnd(pending)
 	}
 	if from, to, _ := s.belief.interval(s.cfg.Sure); s.atomic(from, to) {
-		if beside := s.unsteady(from, to); beside >= 0 && s.confirmed(from, to) {
-			return beside, true
-		}
 		return s.otherEnd(), true // only whether the sides differ is open
 	}
 	gain := s.belief.gain

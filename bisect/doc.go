@@ -8,10 +8,12 @@
 //
 //   - rates.go: outcomes. Each side fails with a rate of its own; both are
 //     integrated out over Beta priors, with weight on never and always.
-//   - levels.go: values. Each side has a level; noise, a second mode and outliers
-//     are sampled (Gibbs) and averaged over.
+//   - levels.go: values. Each side has a level; three models of the noise are averaged
+//     by their evidence: normal (gauss.go, in closed form), with outliers, and with a
+//     second mode too (mixture.go and gibbs.go, a population of states).
 //   - ends.go: the two ends come first, as many times as it takes to see that they
 //     differ. When they do not, the search is over.
+//   - channel.go: what a run of a value would tell.
 //   - belief.go, choose.go: the posterior over "which is the first bad", and the
 //     next candidate: the most expected information for its cost.
 //   - several.go: signs of more than one change; the search goes on in the part that
@@ -27,6 +29,5 @@
 //
 // Sources: M. Horstein, Sequential transmission using noiseless feedback, IEEE Trans.
 // Inf. Theory 9 (1963); M. Burnashev and K. Zigangirov, An interval estimation problem
-// for controlled observations (1974); A. Raftery, Bayesian model selection in social
-// research (1995) for the Schwarz approximation of Bayes factors.
+// for controlled observations (1974); and those named at the models.
 package bisect

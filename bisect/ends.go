@@ -3,7 +3,6 @@ package bisect
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 const (
@@ -14,6 +13,12 @@ const (
 	priorReversed = 0.02
 	// Runs of the bad end: a second one tells early whether it always fails.
 	leastOfBad = 2
+	// Of values it begins earlier: a run inside tells of the levels, too, and that the
+	// ends differ is asked again at the end.
+	valuesDiffer = 0.8
+	// That values do not differ is believed at this probability, and from a dozen runs
+	// of each end on.
+	sameValues = 0.7
 	// Runs of each end by which values must have shown a difference.
 	mostOfValues = 60
 )
@@ -152,31 +157,28 @@ func (s *Search) judgeValues(good, bad []float64) ends {
 	}
 	n := min(len(good), len(bad))
 	spread := deviation(good, 0) + deviation(bad, 0)
+	same := s.fit.normal.noDifference(priorSame)
 	switch {
 	case n < 2:
-	case spread == 0 && mean(good) != mean(bad):
+	case spread == 0 && mean(good) == mean(bad):
+		if n > 2 {
+			return ends{verdict: Same, why: said}
+		}
+	case same < 1-valuesDiffer || rankP(good, bad) < 0.004:
 		e.enough = true
-	case n < 3:
-	case spread == 0:
-		return ends{verdict: Same, why: said}
-	case differs(good, bad):
-		e.enough = true
-	case n >= mostOfValues, n >= 12 && bayesFactor(good, bad) < 0.25 && rankP(good, bad) > 0.2:
+	case n >= mostOfValues, n >= 12 && same > sameValues && rankP(good, bad) > 0.2:
 		half := 2 * math.Sqrt((deviation(good, 1)+deviation(bad, 1))/float64(n))
 		return ends{verdict: Same, why: fmt.Sprintf("%s (a difference of less than about %.3g could hide)", said, half+math.Abs(mean(bad)-mean(good)))}
 	}
 	return e
 }
 
-// differs weighs "two levels" against "one", or goes by ranks where outliers or modes
-// make the standard deviation large.
-func differs(a, b []float64) bool { return bayesFactor(a, b) > 3 || rankP(a, b) < 0.004 }
-
 // confirmed reports whether the values on either side of an interval differ beyond
 // doubt: the search begins with ends that probably differ, and must not end with a
-// border in mere noise.
+// border in mere noise. Outliers and modes make the standard deviation large: then ranks
+// tell.
 func (s *Search) confirmed(from, to int) bool {
-	if s.fit == nil {
+	if s.fit == nil || s.fit.normal.noDifference(priorSame) < 0.01 {
 		return true
 	}
 	var good, bad []float64
@@ -188,69 +190,7 @@ func (s *Search) confirmed(from, to int) bool {
 			bad = append(bad, r.Value)
 		}
 	}
-	if len(good) < 2 || len(bad) < 2 {
-		return false
-	}
-	if deviation(good, 0)+deviation(bad, 0) == 0 {
-		return mean(good) != mean(bad)
-	}
-	return bayesFactor(good, bad) > 100 || rankP(good, bad) < 0.001
-}
-
-const (
-	// Runs of one candidate that lie this far apart, in steps between the levels and in
-	// standard deviations, show that a single run tells little: it may be in a second
-	// mode. (Three normal runs lie 3 apart once in ten times.)
-	farApart, farOut = 0.9, 3.0
-	// Then so many runs are wanted of the candidates on either side of the border.
-	besideRuns = 6
-)
-
-// unsteady is the candidate beside an interval that is to be run again before it is
-// believed, -1 for none. Few runs of values with a second mode look like two clear
-// levels; more of them at the border show the mode.
-func (s *Search) unsteady(from, to int) int {
-	if s.fit == nil {
-		return -1
-	}
-	var step, sd float64
-	for _, n := range s.fit.states {
-		share := s.fit.values.unit / float64(len(s.fit.states))
-		step += math.Abs(n.level[1]-n.level[0]) * share
-		sd += n.sd * share
-	}
-	of := map[int][]float64{}
-	before, after := s.lo, s.hi // the nearest that were run
-	for _, r := range s.inside() {
-		of[r.Index] = append(of[r.Index], r.Value)
-		if r.Index < from {
-			before = max(before, r.Index)
-		}
-		if r.Index >= to {
-			after = min(after, r.Index)
-		}
-	}
-	apart := 0.0
-	for _, v := range of {
-		apart = max(apart, slices.Max(v)-slices.Min(v))
-	}
-	switch {
-	case apart < farApart*step, apart < farOut*sd:
-	case len(of[before]) < besideRuns && len(of[before]) <= len(of[after]):
-		return before
-	case len(of[after]) < besideRuns:
-		return after
-	}
-	return -1
-}
-
-// bayesFactor of "two levels" against "one" after Schwarz (Raftery 1995; for t:
-// Wagenmakers 2007, doi 10.3758/BF03194105).
-func bayesFactor(a, b []float64) float64 {
-	n := float64(len(a) + len(b))
-	pooled := deviation(a, 0)*float64(len(a)) + deviation(b, 0)*float64(len(b))
-	t2 := (mean(a) - mean(b)) * (mean(a) - mean(b)) / (1/float64(len(a)) + 1/float64(len(b))) / (pooled / (n - 2))
-	return math.Exp(n/2*math.Log1p(t2/(n-2))) / math.Sqrt(n)
+	return rankP(good, bad) < 0.001
 }
 
 // rankP is the two-sided probability of the Mann-Whitney statistic by its normal

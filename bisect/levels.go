@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// noise is one state of the model of values: each side has a level; a run scatters
+// noise is one state of the models of values: each side has a level; a run scatters
 // around it; with probability second (of its side) it lies shift away, in a second mode;
 // and with probability odd it is an outlier, which tells nothing of the side.
 type noise struct {
@@ -17,72 +17,48 @@ type noise struct {
 	odd    float64
 }
 
-// Priors, in the unit of the spread of the values.
+// Priors, in the unit of values.
 const (
 	levelSD    = 5.0
 	shiftSD    = 3.0
-	sdRuns     = 1.0  // the noise is known beforehand as by one run (more of it makes
-	sdBefore   = 0.25 // small steps look surer than they are)
-	oddBefore  = 0.5  // outliers: Beta(0.5, 60)
-	evenBefore = 60.0
-	// Of each Gibbs sampler.
-	burnIn  = 60
-	samples = 260
-	kept    = 20 // samples by which the next run is chosen
+	oddBefore  = 1.0 // outliers: Beta(1, 20)
+	evenBefore = 20.0
+	// How likely each model is, before any run. What is neither normal nor bimodal has outliers.
+	priorNormal = 0.6
+	priorModes  = 0.2
+	kept        = 40 // states by which the next run is chosen
 )
 
-// values are runs in the order of the candidates, centred and in the unit of their
-// spread, so that priors mean the same for bytes and for seconds.
+// values are runs in the order in which they came, in a unit in which priors mean the same
+// for bytes and for seconds.
 type values struct {
 	y       []float64
 	segment []int // index of the candidate in segments.at
-	centre  float64
-	unit    float64
-	wide    float64 // standard deviation of a level, before any run
+	scale
 }
 
-func standardise(g segments, runs []Run) values {
-	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b Run) int { return a.Index - b.Index })
-	v := values{unit: 1}
-	for _, r := range sorted {
+// scale is where the first runs lie: the middle and the width of what they cover.
+type scale struct{ centre, unit float64 }
+
+func scaleOf(runs []Run) scale {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, r := range runs {
+		lo, hi = min(lo, r.Value), max(hi, r.Value)
+	}
+	c := scale{centre: lo + (hi-lo)/2, unit: hi - lo}
+	if !(c.unit > 0) || !finite(c.unit) {
+		c.unit = 1
+	}
+	return c
+}
+
+func (c scale) values(g segments, runs []Run) values {
+	v := values{scale: c}
+	for _, r := range runs {
 		j, _ := slices.BinarySearch(g.at, r.Index)
-		v.y, v.segment = append(v.y, r.Value), append(v.segment, j)
+		v.y, v.segment = append(v.y, (r.Value-c.centre)/c.unit), append(v.segment, j)
 	}
-	if len(v.y) == 0 {
-		return v
-	}
-	order := slices.Clone(v.y)
-	slices.Sort(order)
-	n := len(order)
-	v.centre = order[n/2]
-	v.unit = order[(3*n)/4] - order[n/4]
-	if v.unit <= (order[n-1]-order[0])*1e-9 {
-		v.unit = order[n-1] - order[0]
-	}
-	if !(v.unit > 0) || !finite(v.unit) {
-		v.unit = 1
-	}
-	for i := range v.y {
-		v.y[i] = (v.y[i] - v.centre) / v.unit
-	}
-	v.wide = max(levelSD, 2*v.between(len(g.at)))
 	return v
-}
-
-// between is how far the medians of the first and of the last candidate are apart: many
-// units where most runs were on one side, whose noise is the unit then.
-func (v values) between(candidates int) float64 {
-	var first, last []float64
-	for t, y := range v.y {
-		if v.segment[t] == 0 {
-			first = append(first, y)
-		}
-		if v.segment[t] == candidates-1 {
-			last = append(last, y)
-		}
-	}
-	return math.Abs(middle(last) - middle(first))
 }
 
 // outlier is the density of an outlier (Cauchy): anywhere, far away too.
@@ -107,88 +83,118 @@ func normal(d, sd float64) float64 {
 	return math.Exp(-z*z/2) / (sd * rootTwoPi)
 }
 
-// levelsBelief is the posterior of values whose levels and noise are learnt.
-func levelsBelief(lo, hi int, prior []float64, runs []Run) (*belief, fit) {
-	g := cut(lo, hi, prior, runs)
-	v := standardise(g, runs)
-	// The same runs give the same answer, also after a restart.
-	rng := rand.New(rand.NewPCG(uint64(len(runs)), 11))
-	one := sample(rng, g, v, startOf(v, len(g.mass)), false)
-	f := one
-	if start, ok := twoModes(v, one); ok {
-		two := sample(rng, g, v, start, true)
-		// Schwarz: a second mode is three numbers more.
-		odds := math.Exp(two.best - one.best - 1.5*math.Log(float64(len(v.y))))
-		share := odds / (1 + odds)
-		if math.IsInf(odds, 1) {
-			share = 1
-		}
-		f = blend(one, two, share)
+// fit is what is known of values whose levels and noise are learnt: the models take
+// each run as it comes.
+type fit struct {
+	values   values
+	segments segments
+	runs     []Run // those that were taken
+	mixtures []*mixture
+	before   float64 // log evidence of the normal model when the mixtures began
+	normal   normalFit
+	share    []float64 // of the normal model and of each mixture
+	states   []noise   // of all models, each as likely
+}
+
+// take adds the next run of the part (lo, hi].
+func (f *fit) take(lo, hi int, prior []float64, r Run) {
+	f.runs = append(f.runs, r)
+	if f.mixtures == nil {
+		f.values.scale = scaleOf(f.runs)
 	}
-	b := g.spread(lo, hi, prior, f.weight)
-	b.channel(f.states)
-	f.values, f.segments = v, g
-	return b, f
+	f.segments = cut(lo, hi, prior, f.runs)
+	f.values = f.values.scale.values(f.segments, f.runs)
+	if !slices.ContainsFunc(f.runs, func(r Run) bool { return r.Index == hi }) {
+		return // no first bad one can be told yet
+	}
+	f.normal = solve(f.segments, f.values)
+	for _, m := range f.mixtures {
+		m.take(f.segments, f.values)
+	}
+	if f.mixtures == nil && f.ready(lo, hi) {
+		f.before = f.normal.differ
+		for _, modes := range []bool{false, true} {
+			f.mixtures = append(f.mixtures, begin(f.segments, f.values, modes))
+		}
+	}
+}
+
+// ready: two runs of each end, and some noise or difference in them.
+func (f *fit) ready(lo, hi int) bool {
+	var n [2]int
+	for _, r := range f.runs {
+		switch r.Index {
+		case lo:
+			n[0]++
+		case hi:
+			n[1]++
+		}
+	}
+	return n[0] > 1 && n[1] > 1 && slices.Max(f.values.y) > slices.Min(f.values.y)
+}
+
+// belief averages over the models, each by its evidence.
+func (f *fit) belief(lo, hi int, prior []float64) *belief {
+	rng := rand.New(rand.NewPCG(uint64(len(f.runs)), 11))
+	logs := []float64{math.Log(priorNormal) + f.normal.differ - f.before}
+	for _, m := range f.mixtures {
+		p := 1 - priorNormal - priorModes
+		if m.modes {
+			p = priorModes
+		}
+		logs = append(logs, math.Log(p)+m.evidence)
+	}
+	total := logSum(logs)
+	weight := make([]float64, len(f.segments.mass))
+	var draws []particle
+	f.states, f.share = nil, nil
+	var passed float64
+	for i, l := range logs {
+		share := math.Exp(l - total)
+		f.share = append(f.share, share)
+		passed += share
+		count := int(math.Round(passed*kept)) - len(draws)
+		of := f.normal.weight
+		if i == 0 {
+			draws = append(draws, f.normal.draw(rng, count)...)
+		} else {
+			of = f.mixtures[i-1].weight
+			draws = append(draws, f.mixtures[i-1].draw(rng, count)...)
+		}
+		for j, w := range of {
+			weight[j] += share * w
+		}
+	}
+	b := f.segments.spread(lo, hi, prior, weight)
+	views := make([]view, len(draws))
+	for i := range draws {
+		draws[i].see(f.values)
+		views[i] = view{draws[i].noise, make([]float64, len(weight))}
+		draws[i].segments(f.segments, f.values, views[i].p)
+		f.states = append(f.states, draws[i].noise)
+	}
+	b.channel(f.segments, prior, views)
+	return b
 }
 
 // givenBelief is the posterior where levels and noise are known.
 func givenBelief(lo, hi int, prior []float64, l Levels, runs []Run) *belief {
 	g := cut(lo, hi, prior, runs)
-	v := standardise(g, runs)
-	n := noise{level: [2]float64{(l.Good - v.centre) / v.unit, (l.Bad - v.centre) / v.unit}, sd: l.SD / v.unit, odd: 0.002}
+	c := scale{centre: l.Good, unit: l.SD}
+	v := c.values(g, runs)
+	n := noise{level: [2]float64{0, (l.Bad - l.Good) / l.SD}, sd: 1, odd: 0.002}
+	p := particle{noise: n}
+	p.see(v)
 	weight := make([]float64, len(g.mass))
-	likelihoods(g, v, &n, weight)
-	normalise(weight)
+	p.segments(g, v, weight)
 	b := g.spread(lo, hi, prior, weight)
-	b.channel([]noise{n})
+	b.channel(g, prior, []view{{n, weight}})
 	return b
 }
 
-// likelihoods is the log of prior times likelihood of each segment.
-func likelihoods(g segments, v values, n *noise, out []float64) {
-	for j := range out {
-		out[j] = 0
-	}
-	for t, y := range v.y {
-		// Segments after this candidate have it on their good side.
-		out[v.segment[t]+1] += math.Log(n.density(y, 0)) - math.Log(n.density(y, 1))
-	}
-	var run float64
-	for j := range out {
-		run += out[j]
-		out[j] = run + math.Log(g.mass[j])
-	}
-}
-
-// normalise turns logs into probabilities.
-func normalise(logs []float64) {
-	total := logSum(logs)
-	for j, l := range logs {
-		logs[j] = math.Exp(l - total)
-	}
-}
-
-// fit is what the sampler saw.
-type fit struct {
-	weight   []float64 // of each segment
-	states   []noise   // some of its states, spread over the posterior
-	best     float64   // the largest log likelihood, summed over the segments
-	values   values
-	segments segments
-}
-
-func blend(a, b fit, share float64) fit {
-	out := fit{weight: make([]float64, len(a.weight)), best: max(a.best, b.best)}
-	for j := range out.weight {
-		out.weight[j] = (1-share)*a.weight[j] + share*b.weight[j]
-	}
-	n := int(math.Round(share * kept))
-	out.states = append(slices.Clone(a.states[:kept-n]), b.states[:n]...)
-	return out
-}
-
-// startOf begins with the medians of the first and the last candidate.
-func startOf(v values, segments int) noise {
+// startOf is a state to begin with: the levels are those of a run of each end, the rest
+// is drawn widely.
+func startOf(rng *rand.Rand, v values, segments int, modes bool) particle {
 	var first, last []float64
 	for t, y := range v.y {
 		if v.segment[t] == 0 {
@@ -199,8 +205,12 @@ func startOf(v values, segments int) noise {
 		}
 	}
 	n := noise{sd: 0.3, odd: 0.05}
-	n.level = [2]float64{middle(first), middle(last)}
-	return n
+	n.level = [2]float64{first[rng.IntN(len(first))], last[rng.IntN(len(last))]}
+	if modes {
+		n.shift = shiftSD * rng.NormFloat64() / 2
+		n.second = [2]float64{rng.Float64(), rng.Float64()}
+	}
+	return particle{noise: n}
 }
 
 func middle(v []float64) float64 {
@@ -210,46 +220,6 @@ func middle(v []float64) float64 {
 	s := slices.Clone(v)
 	slices.Sort(s)
 	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// twoModes looks whether values fall apart into two heaps around the level of their
-// side, and gives a state to begin with.
-func twoModes(v values, one fit) (noise, bool) {
-	if len(v.y) < 6 {
-		return noise{}, false
-	}
-	n := one.states[len(one.states)-1]
-	top := 0
-	for j, w := range one.weight {
-		if w > one.weight[top] {
-			top = j
-		}
-	}
-	rest := make([]float64, len(v.y))
-	for t, y := range v.y {
-		rest[t] = y - n.level[sideOf(v.segment[t], top)]
-	}
-	slices.Sort(rest)
-	gap, at := 0.0, 0
-	all := deviation(rest, 0)
-	for i := 2; i <= len(rest)-2; i++ {
-		a, b := rest[:i], rest[i:]
-		within := (deviation(a, 0)*float64(len(a)) + deviation(b, 0)*float64(len(b))) / float64(len(rest))
-		if all > 0 && 1-within/all > gap {
-			gap, at = 1-within/all, i
-		}
-	}
-	// A normal distribution cut in the middle has 0.64.
-	if gap < 0.72 {
-		return noise{}, false
-	}
-	a, b := mean(rest[:at]), mean(rest[at:])
-	n.shift = b - a
-	n.level[0] += a
-	n.level[1] += a
-	n.second = [2]float64{0.5, 0.5}
-	n.sd = math.Sqrt(max(all*(1-gap), 1e-6))
-	return n, true
 }
 
 func sideOf(segment, j int) int {

@@ -227,6 +227,7 @@ func (s *Search) update() {
 			return
 		}
 	}
+	s.follow()
 	ends := s.judgeEnds()
 	if ends.verdict != Open {
 		s.verdict, s.why = ends.verdict, ends.why
@@ -245,7 +246,7 @@ func (s *Search) update() {
 	}
 	from, to, _ := s.belief.interval(s.cfg.Sure)
 	switch {
-	case s.atomic(from, to) && s.confirmed(from, to) && s.unsteady(from, to) < 0:
+	case s.atomic(from, to) && s.confirmed(from, to):
 		s.verdict = Found
 	case len(s.runs) >= s.cfg.Most:
 		s.giveUp("more candidates remain possible")

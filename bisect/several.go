@@ -11,7 +11,7 @@ type Change struct{ From, To int }
 // think is the posterior after all runs.
 func (s *Search) think() *belief {
 	runs := s.inside()
-	s.pairs, s.fit = nil, nil
+	s.pairs = nil
 	switch c := s.cfg; {
 	case c.Metric == Pass && c.Rates != nil:
 		s.pairs = []pair{{c.Rates.Good, c.Rates.Bad, 1}}
@@ -25,11 +25,22 @@ func (s *Search) think() *belief {
 	case c.Levels != nil:
 		return givenBelief(s.lo, s.hi, s.prior, *c.Levels, runs)
 	default:
-		b, f := levelsBelief(s.lo, s.hi, s.prior, runs)
-		s.fit = &f
-		return b
+		return s.fit.belief(s.lo, s.hi, s.prior)
 	}
 	return ratesBelief(s.lo, s.hi, s.prior, s.pairs, runs)
+}
+
+// follow lets the models of values take the runs that they have not seen.
+func (s *Search) follow() {
+	if c := s.cfg; c.Metric != Value || c.Deterministic || c.Levels != nil {
+		return
+	}
+	if s.fit == nil {
+		s.fit = &fit{}
+	}
+	for _, r := range s.inside()[len(s.fit.runs):] {
+		s.fit.take(s.lo, s.hi, s.prior, r)
+	}
 }
 
 var certain = []pair{{0, 1, 1}}
@@ -75,6 +86,7 @@ func (s *Search) split() bool {
 	}
 	slices.SortFunc(s.several, func(a, b Change) int { return a.From - b.From })
 	s.lo, s.hi = at[part], at[part+1]
+	s.fit = nil
 	return true
 }
 
@@ -230,7 +242,7 @@ func ownLevel(states []noise, y []float64, sd float64) float64 {
 	for _, v := range y {
 		var g, b, o float64
 		for _, n := range states {
-			odd := n.odd * outlier(v)
+			odd := max(n.odd, 0.002) * outlier(v)
 			g += (1-n.odd)*normal(v-n.level[0], n.sd) + odd
 			b += (1-n.odd)*normal(v-n.level[1], n.sd) + odd
 			o += (1-n.odd)*normal(v-m, min(n.sd, sd)) + odd
