@@ -97,7 +97,9 @@ func medianAbove(limit float64) func([]Run) bool {
 	return func(runs []Run) bool { return middle(valuesOf(runs)) > limit }
 }
 
-// "value 3 sd, learnt" misses its bar, and the long form says so.
+// "value 3 sd, learnt" misses its bar, and the long form says so. A prior by which noise
+// is smaller (three runs' worth, a tenth of what the first runs cover) meets it with 17.8
+// runs, and is then right in 86 of 100 answers about a step of 1 sd.
 var rows = []row{
 	{name: "pass/fail, deterministic", cfg: Config{Metric: Pass, Deterministic: true}, run: outcomes(0, 1), most: 9, right: 1},
 	{name: "pass/fail without noise, learnt", cfg: Config{Metric: Pass}, run: outcomes(0, 1), most: 15},
