@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"memtrix"
-	"memtrix/hardware"
 	"memtrix/lab"
 	"memtrix/matrix"
 	"memtrix/recorders/nvidia"
@@ -38,7 +37,7 @@ func (s *specSearch) makePlaces(db *results.DB) error {
 		s.places <- &place{rd.runner, &lab.Bench{Runner: rd.runner, Store: db, Session: rd.session}}
 		return nil
 	}
-	if s.simulated() {
+	if s.ends.simulated() {
 		for n := range s.cmd.Jobs {
 			s.addPlace(db, fmt.Sprintf("simulated card %d", n+1), s.spec.Env, nil)
 		}
@@ -85,29 +84,11 @@ func (s *specSearch) addPlace(db *results.DB, name string, env map[string]string
 	rd := s.ready
 	spec := *s.spec
 	spec.Env = env
-	r := &runner.Runner{
-		Targets:     rd.world.targetsWith(env),
-		Store:       db,
-		Room:        db.CheckRoom,
-		Progress:    &placed{name: name, say: rd.display.Say, quiet: s.cmd.Quiet},
-		Options:     options(&spec),
-		Dir:         db.Dir(),
-		Environment: environmentOf(&spec),
-	}
-	if rd.self != "" {
-		r.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
-			return hardware.Make(ctx, rd.self, h, name, env)
-		}
-	}
+	r := rd.newRunner(db, &spec, rd.world.targetsWith(env), &placed{name: name, say: rd.display.Say, quiet: s.cmd.Quiet})
 	if card != nil {
 		r.Card, r.Gate = card, newGate(card, r.Progress.Say)
 	}
 	s.places <- &place{r, &lab.Bench{Runner: r, Store: db, Session: rd.session}}
-}
-
-// simulated reports whether both ends are: a simulated ComfyUI has a card of its own.
-func (s *specSearch) simulated() bool {
-	return s.ends.good.Entry.Sim != "" && s.ends.bad.Entry.Sim != ""
 }
 
 // checkJobs says why several trials cannot run at once, nil where they can as far as the
@@ -124,13 +105,12 @@ func (c *bisectCmd) checkJobs(s *matrix.Spec, ends *bisectEnds) error {
 	if err != nil {
 		return err
 	}
-	onCPU := func(settings memtrix.Settings) bool { return settings["device"] == "cpu" }
 	switch {
 	case measure == memtrix.FloorRAM:
 		why = "with --meter floor.ram trials run one at a time, since what one of them reads into the memory of the machine another one finds there"
 	case measure != "" && !measure.Alone():
 		why = measure.Words() + " is not that of one trial alone then: --meter outcome, or memory of the card"
-	case onCPU(ends.good.Settings) || onCPU(ends.bad.Settings):
+	case ends.onCPU():
 		why = "on the CPU trials run one at a time, since each would take the memory of the others"
 	case slices.ContainsFunc(s.Args, func(a string) bool { return strings.HasPrefix(a, "--cuda-device") }):
 		why = "args: --cuda-device names one card for all"

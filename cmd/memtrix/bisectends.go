@@ -34,6 +34,14 @@ type bisectEnds struct {
 	dir, python string
 }
 
+// simulated reports whether both ends are: a simulated ComfyUI has a card of its own.
+func (e *bisectEnds) simulated() bool { return e.good.Entry.Sim != "" && e.bad.Entry.Sim != "" }
+
+// onCPU reports whether an end uses no card.
+func (e *bisectEnds) onCPU() bool {
+	return e.good.Settings["device"] == "cpu" || e.bad.Settings["device"] == "cpu"
+}
+
 // ends finds the two states.
 func (c *bisectCmd) ends(a *app, s *matrix.Spec) (*bisectEnds, error) {
 	if len(s.Versions) == 0 {
@@ -81,7 +89,7 @@ func (c *bisectCmd) ends(a *app, s *matrix.Spec) (*bisectEnds, error) {
 
 // listed are the versions of the spec between the ends, for --axis versions.
 func (c *bisectCmd) listed(s *matrix.Spec, e *bisectEnds) error {
-	simulated := e.good.Entry.Sim != "" && e.bad.Entry.Sim != "" && e.good.Entry.Sim != e.bad.Entry.Sim
+	simulated := e.simulated() && e.good.Entry.Sim != e.bad.Entry.Sim
 	if c.Axis != "versions" && (c.Axis != "" || !simulated) {
 		return nil
 	}

@@ -40,8 +40,7 @@ func (c *bisectCmd) checkFloor(s *matrix.Spec, ends *bisectEnds) error {
 	}
 	meter, floor := measure.Floor()
 	h := s.Hardware[0]
-	simulated := ends.good.Entry.Sim != "" && ends.bad.Entry.Sim != ""
-	onCPU := ends.good.Settings["device"] == "cpu" || ends.bad.Settings["device"] == "cpu"
+	simulated := ends.simulated()
 	taken := func(key string, size int64) error {
 		return fmt.Errorf("hardware %s has a size already (%s: %d MiB): --meter %s looks for sizes by itself; leave %s: out of the spec, or ask what happens at that size with --meter outcome", h.Name, key, size>>20, measure, key)
 	}
@@ -54,7 +53,7 @@ func (c *bisectCmd) checkFloor(s *matrix.Spec, ends *bisectEnds) error {
 		return fmt.Errorf("--trials %d: a floor takes 2 trials at least", c.Trials)
 	case meter == lab.FloorOfRAM && h.RAM > 0:
 		return taken("ram", h.RAM)
-	case meter == lab.FloorOfVRAM && onCPU:
+	case meter == lab.FloorOfVRAM && ends.onCPU():
 		return errors.New("--meter floor.vram is of a card, and with device=cpu none is used: --meter floor.ram")
 	case meter == lab.FloorOfVRAM && !simulated && h.VRAM > 0:
 		return taken("vram", h.VRAM)
@@ -76,7 +75,7 @@ func (s *specSearch) withFloor(db *results.DB) (*floorAxis, error) {
 	if !ok {
 		return nil, nil
 	}
-	if meter == lab.FloorOfVRAM && !s.simulated() && s.ready.runner.Card == nil {
+	if meter == lab.FloorOfVRAM && !s.ends.simulated() && s.ready.runner.Card == nil {
 		return nil, cannot{errors.New("there is no NVIDIA card here that could be made smaller, which --meter floor.vram asks for; --meter floor.ram looks for the least RAM")}
 	}
 	f := &floorAxis{db: db, own: s.ready.runner.Options.Timeouts.Prompt}

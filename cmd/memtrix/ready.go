@@ -61,27 +61,35 @@ func makeReady(a *app, spec *matrix.Spec, db *results.DB, experiment, which stri
 	}
 	rd.display = newDisplay(a, shown, spec.Prompts, quiet)
 	rd.closers = append(rd.closers, rd.display.Close)
-	rd.runner = &runner.Runner{
-		Targets:     w.targets,
-		Store:       db,
-		Room:        db.CheckRoom,
-		Progress:    rd.display,
-		Options:     options(spec),
-		Dir:         db.Dir(),
-		Environment: environmentOf(spec),
-	}
 	if self, err := os.Executable(); err == nil {
 		rd.self = self
-		rd.runner.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
-			return hardware.Make(ctx, self, h, name, spec.Env)
-		}
 	}
+	rd.runner = rd.newRunner(db, spec, w.targets, rd.display)
 	// Where there is no card there is nothing to wait for and nothing to read.
 	if card, err := nvidia.Open(lookup(spec.Env)); err == nil {
 		rd.closers = append(rd.closers, func() { card.Close() })
 		rd.runner.Card, rd.runner.Gate = card, newGate(card, rd.display.Say)
 	}
 	return rd, nil
+}
+
+// newRunner runs trials of a spec, on no card yet.
+func (rd *ready) newRunner(db *results.DB, spec *matrix.Spec, targets map[memtrix.TargetKind]memtrix.Target, progress runner.Progress) *runner.Runner {
+	r := &runner.Runner{
+		Targets:     targets,
+		Store:       db,
+		Room:        db.CheckRoom,
+		Progress:    progress,
+		Options:     options(spec),
+		Dir:         db.Dir(),
+		Environment: environmentOf(spec),
+	}
+	if rd.self != "" {
+		r.Machine = func(ctx context.Context, h memtrix.Hardware, name string) (*hardware.Machine, error) {
+			return hardware.Make(ctx, rd.self, h, name, spec.Env)
+		}
+	}
+	return r
 }
 
 func (rd *ready) close() {
