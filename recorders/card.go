@@ -1,6 +1,7 @@
 package recorders
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"strconv"
@@ -27,9 +28,15 @@ type sourcer interface{ Source() string }
 // pager is a card that can be read without NVML.
 type pager interface{ Paged() bool }
 
-func paged(card Card) bool {
-	p, ok := card.(pager)
-	return ok && p.Paged()
+// sourceOf says where a card's memory is read, "" for NVML alone.
+func sourceOf(card Card) string {
+	if s, ok := card.(sourcer); ok {
+		return s.Source()
+	}
+	if p, ok := card.(pager); ok && p.Paged() {
+		return "the driver's page of shared data, checked against NVML memory v2"
+	}
+	return ""
 }
 
 func cardMeters(apart bool) []memtrix.Meter {
@@ -38,8 +45,6 @@ func cardMeters(apart bool) []memtrix.Meter {
 	}
 	return cardMetersOf("NVML memory v2", true)
 }
-
-const pageSource = "the driver's page of shared data, checked against NVML memory v2"
 
 func cardMetersOf(source string, apart bool) []memtrix.Meter {
 	meters := []memtrix.Meter{
@@ -81,11 +86,8 @@ func newCardMemory(card Card, baseline *atomic.Pointer[int64]) (*cardMemory, []A
 }
 
 func (c *cardMemory) Meters() []memtrix.Meter {
-	if s, ok := c.card.(sourcer); ok {
-		return cardMetersOf(s.Source(), c.apart)
-	}
-	if paged(c.card) {
-		return cardMetersOf(pageSource, c.apart)
+	if source := sourceOf(c.card); source != "" {
+		return cardMetersOf(source, c.apart)
 	}
 	return cardMeters(c.apart)
 }
@@ -232,12 +234,7 @@ type otherCard struct{ NamedCard }
 func newOtherCard(c NamedCard) *otherCard { return &otherCard{c} }
 
 func (c *otherCard) Meters() []memtrix.Meter {
-	source := "NVML memory"
-	if s, ok := c.Card.(sourcer); ok {
-		source = s.Source()
-	} else if paged(c.Card) {
-		source = pageSource
-	}
+	source := cmp.Or(sourceOf(c.Card), "NVML memory")
 	return []memtrix.Meter{
 		bytesMeter("vram."+c.Name+".used", source),
 		bytesMeter("vram."+c.Name+".free", source),
