@@ -3,7 +3,6 @@ package regress
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -161,18 +160,10 @@ func leastSteps(x []float64, cost func(rss float64, params int) float64) float64
 	}
 	w.x = shifted
 	least := math.Inf(1)
-	var ats []int
-	for k := 1; k <= mostSteps; k++ {
-		at := w.explains(ats)
-		if at == 0 {
-			break
-		}
-		ats = append(ats, at)
-		slices.Sort(ats)
-		w.improve(ats)
+	for ats := range w.greedy(mostSteps) {
 		var rss float64
 		w.stretches(ats, func(a, b int) { rss += w.rss(a, b) })
-		least = min(least, cost(max(rss, 0), 2*k+1))
+		least = min(least, cost(max(rss, 0), 2*len(ats)+1))
 	}
 	return least
 }

@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"iter"
 	"math"
 	"slices"
 )
@@ -129,15 +130,8 @@ func (w *window) together(phi float64) (ats []int, z float64) {
 		return nil, 0
 	}
 	least := 0.0
-	var tried []int
-	for k := 1; k <= min(mostTogether, n/fewestBefore); k++ {
-		at := w.explains(tried)
-		if at == 0 {
-			break
-		}
-		tried = append(tried, at)
-		slices.Sort(tried)
-		w.improve(tried)
+	for tried := range w.greedy(min(mostTogether, n/fewestBefore)) {
+		k := len(tried)
 		if k < 2 {
 			continue
 		}
@@ -148,6 +142,27 @@ func (w *window) together(phi float64) (ats []int, z float64) {
 		}
 	}
 	return ats, z
+}
+
+// greedy gives one cut, two and so on, up to most: each time the one that explains most
+// beside those before it is added, and all are moved to their best places. What it gives
+// is good until the next.
+func (w *window) greedy(most int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		var ats []int
+		for len(ats) < most {
+			at := w.explains(ats)
+			if at == 0 {
+				return
+			}
+			ats = append(ats, at)
+			slices.Sort(ats)
+			w.improve(ats)
+			if !yield(ats) {
+				return
+			}
+		}
+	}
 }
 
 // stretches calls do for each stretch between cuts.
