@@ -56,11 +56,13 @@ func TestGroupLimits(t *testing.T) {
 	if u.Kills == nil || *u.Kills < 1 {
 		t.Errorf("kills: %v, want at least 1", u.Kills)
 	}
-	// The kernel counts in batches a processor, and keeps some for itself.
+	// The kernel counts in batches a processor, and keeps some for itself. What cannot
+	// fail, and what a process takes that is being killed, it counts beyond the limit
+	// (mm/memcontrol.c, try_charge_memcg, "force").
 	if u.Peak == nil {
 		t.Error("no peak")
-	} else if *u.Peak < 32<<20 || *u.Peak > 64<<20 {
-		t.Errorf("peak: %d bytes, want at most 64 MiB and not far below", *u.Peak)
+	} else if *u.Peak < 32<<20 || *u.Peak > 68<<20 {
+		t.Errorf("peak: %d bytes, want 64 MiB or so", *u.Peak)
 	}
 	if u.Limit == nil || *u.Limit != 64<<20 {
 		t.Errorf("limit: %v, want 64 MiB", u.Limit)
