@@ -44,6 +44,7 @@ func newExits(t *tree) *exits {
 	if e.err != nil {
 		e.err = fmt.Errorf("%w: %w", errNoExits, e.err)
 	}
+	t.told = e.err == nil
 	return e
 }
 
@@ -63,7 +64,7 @@ func (e *exits) Read(now time.Duration, put func(int, int64)) error {
 		return e.err
 	}
 	lost, err := e.from.drain(func(x exit) { e.take(x, now) })
-	e.looked = now
+	e.looked, e.left = now, e.left[:0]
 	if err != nil {
 		return err
 	}
@@ -84,11 +85,7 @@ var errManyExits = errors.New("too many processes ended at once for the kernel t
 // when its parent is; one whose parent is not known yet waits for that one's own
 // end, which comes later.
 func (e *exits) take(x exit, now time.Duration) {
-	for i := range e.procs {
-		m := &e.procs[i]
-		if m.pid != x.group {
-			continue
-		}
+	if m := e.memberOf(x.group); m != nil {
 		if !m.old {
 			e.peaked(m, now, x.peak, e.sum-m.resident)
 		}
@@ -117,6 +114,20 @@ func (e *exits) take(x exit, now time.Duration) {
 			i = -1
 		}
 	}
+}
+
+// memberOf finds a process that is a member, or was found to have ended before the
+// kernel's word of it was read: that had come by then (do_exit in kernel/exit.c tells
+// before the process is a zombie).
+func (e *exits) memberOf(pid int) *member {
+	for _, list := range [][]member{e.procs, e.left} {
+		for i := range list {
+			if list[i].pid == pid {
+				return &list[i]
+			}
+		}
+	}
+	return nil
 }
 
 // maxStrange bounds the ends that wait for their parents', and so does Seldom.

@@ -57,6 +57,29 @@ func TestExits(t *testing.T) {
 	}
 }
 
+// The word of an end may come after the process was found to have ended: what had
+// been read of it is no news, and what had not is put down where it was.
+func TestExitsOfThoseThatLeft(t *testing.T) {
+	tr := newTree(fixtures)
+	tr.told = true
+	e := &exits{tree: tr}
+	tr.scan.reset(10)
+	gone := func(pid int, mark int64) {
+		tr.procs = append(tr.procs, member{pid: pid, gone: true, mark: mark << 20, most: mark << 20, before: mark << 20, read: time.Hour, statm: -1, status: -1, stat: -1, io: -1})
+		tr.scan.ours[pid] = true
+		tr.drop(len(tr.procs) - 1)
+	}
+	gone(20, 500)
+	gone(30, 100)
+	tr.rooted, tr.sum, tr.whole, tr.most = 10, 50<<20, 50<<20, 50<<20
+	now := time.Hour + Medium
+	e.take(exit{pid: 20, group: 20, parent: 10, peak: 500 << 20, lived: 10 * time.Minute}, now)
+	e.take(exit{pid: 30, group: 30, parent: 10, peak: 400 << 20, lived: 10 * time.Minute}, now)
+	if want, got := []KernelPeak{{memtrix.RAMTreeRSS, time.Hour, now, 450 << 20}}, tr.marks.all(); !slices.Equal(got, want) || e.count != 2 {
+		t.Errorf("want %v and 2 ends\ngot  %v and %d", want, got, e.count)
+	}
+}
+
 // What an older or newer kernel sends is read as far as it goes.
 func TestTaskstatsMessage(t *testing.T) {
 	s := unix.Taskstats{Version: 14, Ac_pid: 7, Ac_tgid: 6, Ac_ppid: 5, Hiwater_rss: 1000, Ac_etime: 20, Ac_flag: afork}

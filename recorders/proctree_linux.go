@@ -29,9 +29,16 @@ type tree struct {
 	// The sum of resident memory in the newest reading; when every status was last
 	// read; and the largest since then.
 	sum, whole, most int64
-	fixed            error // why peaks may not be set back here
+	one              int64         // the first process's part of sum
+	noted            time.Duration // when sum was read
+	glimpse          glimpse       // what status told since
+	fixed            error         // why peaks may not be set back here
 	spanPeaks        []spanPeak
 	asked            bool // for spanPeaks
+	// Members that ended since the kernel's own word of ends was last read, which may
+	// know more of their peaks; none where it says nothing.
+	told bool
+	left []member
 	// Of members that have ended: sums must not fall.
 	faultsGone, readGone int64
 	buf                  []byte
@@ -52,6 +59,13 @@ type member struct {
 	old          bool          // it was there before the recording, and not read yet
 	mark         int64         // the kernel's peak in that reading
 	faults, disk int64
+}
+
+// glimpse is the largest sum that a look at every status gave since resident memory
+// was last read. It is in no series yet: what it saw may be gone when that is read.
+type glimpse struct {
+	at       time.Duration
+	sum, one int64
 }
 
 func newTree(proc string) *tree {
@@ -123,6 +137,10 @@ func (t *tree) drop(i int) {
 	m.stat.close()
 	m.io.close()
 	t.procs = append(t.procs[:i], t.procs[i+1:]...)
+	if t.told {
+		m.before = 0 // it is in no sum any more
+		t.left = append(t.left, m)
+	}
 	t.publish()
 }
 
@@ -130,7 +148,8 @@ func (t *tree) clear() {
 	for len(t.procs) > 0 {
 		t.drop(len(t.procs) - 1)
 	}
-	t.faultsGone, t.readGone = 0, 0
+	t.faultsGone, t.readGone, t.left = 0, 0, nil
+	t.sum, t.one, t.noted, t.glimpse = 0, 0, 0, glimpse{}
 	for _, p := range t.spanPeaks {
 		p.close()
 	}

@@ -2,6 +2,7 @@ package recorders
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"memtrix"
 )
@@ -87,6 +89,55 @@ func TestTreeAbsentParts(t *testing.T) {
 	want := map[string]int64{memtrix.RAMTreeRSS: 4000 << 10, memtrix.RAMProcessRSS: 4000 << 10, memtrix.TreeProcesses: 1}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("want %v, got %v", want, got)
+	}
+}
+
+// A thread of the sampler may stand still between its look at what a process holds in
+// all and its reading of resident memory: what only the look saw is a peak, whatever
+// the kernel's own peak is taken for later.
+func TestTreeBetweenTwoReadings(t *testing.T) {
+	proc := t.TempDir()
+	hold := func(mib, peak int) {
+		for name, text := range map[string]string{
+			"stat":   "7 (a) S 1 7 7 0 -1 4194304 0 0 0 0",
+			"statm":  fmt.Sprintf("99999 %d 10 1 0 9 0\n", mib<<20/os.Getpagesize()),
+			"status": fmt.Sprintf("VmHWM:\t%d kB\nVmRSS:\t%d kB\nRssAnon:\t%d kB\nRssFile:\t0 kB\nRssShmem:\t0 kB\nVmSwap:\t0 kB\n", peak<<10, mib<<10, mib<<10),
+		} {
+			if err := errors.Join(os.MkdirAll(proc+"/7", 0o755), os.WriteFile(proc+"/7/"+name, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tr := newTree(proc)
+	tr.root.Store(7)
+	parts, memory := tr.parts(), tr.memory()
+	defer parts.Close()
+	read := func(src Source, at time.Duration) {
+		if err := src.Read(at, func(int, int64) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(40, 40)
+	read(parts, 10)
+	read(memory, 10)
+	hold(340, 340)
+	read(parts, 30)
+	hold(40, 340)
+	read(memory, 30)
+	for range 2 { // it is told once
+		read(parts, 50)
+		read(memory, 50)
+	}
+	want := []KernelPeak{{memtrix.RAMTreeRSS, 10, 30, 340 << 20}, {memtrix.RAMProcessRSS, 10, 30, 340 << 20}}
+	if got := tr.marks.all(); !slices.Equal(got, want) {
+		t.Errorf("want %v, got %v", want, got)
+	}
+	// What the reading after the look sees, too, is in the series.
+	hold(640, 640)
+	read(parts, 70)
+	read(memory, 70)
+	if got := tr.marks.all(); len(got) != 2 {
+		t.Errorf("a peak that a reading saw: %v", got)
 	}
 }
 

@@ -64,7 +64,7 @@ func (t *treeMemory) Read(now time.Duration, put func(int, int64)) error {
 		// A kernel that does not split what is resident shares nothing in statm.
 		parts = parts && (m.resident == 0 || m.known && m.memory.hasParts)
 	}
-	t.note(sum)
+	t.note(now, sum, first)
 	took := time.Since(start)
 	t.cost, t.last = min(took, t.last), took
 	put(0, sum)
@@ -78,9 +78,18 @@ func (t *treeMemory) Read(now time.Duration, put func(int, int64)) error {
 
 func (t *treeMemory) Close() error { return nil }
 
-// note keeps a sum.
-func (t *tree) note(sum int64) {
-	t.sum = sum
+// note keeps a sum and the first process's part of it. What a look at the status of
+// each saw, and neither this reading nor the one before, is noted as a peak: the
+// thread may have stood still between the two, and what was held be gone.
+func (t *tree) note(now time.Duration, sum, one int64) {
+	g := t.glimpse
+	if g.sum > max(sum, t.sum)+noise {
+		t.marks.add(KernelPeak{memtrix.RAMTreeRSS, t.noted, g.at, g.sum})
+	}
+	if g.one > max(one, t.one)+noise {
+		t.marks.add(KernelPeak{memtrix.RAMProcessRSS, t.noted, g.at, g.one})
+	}
+	t.noted, t.sum, t.one, t.glimpse = now, sum, one, glimpse{}
 	t.most = max(t.most, sum)
 }
 

@@ -1,6 +1,7 @@
 package recorders
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -57,7 +58,7 @@ func (t *treeParts) Read(now time.Duration, put func(int, int64)) error {
 // look reads every member's status, drops those that have ended, and notes peaks
 // that no reading saw.
 func (t *tree) look(now time.Duration) (statusMemory, error) {
-	sum := statusMemory{hasParts: true, hasSwap: true}
+	sum, one := statusMemory{hasParts: true, hasSwap: true}, int64(0)
 	for i := 0; i < len(t.procs); {
 		m := &t.procs[i]
 		if err := t.status(m); err != nil {
@@ -68,10 +69,22 @@ func (t *tree) look(now time.Duration) (statusMemory, error) {
 			continue
 		}
 		sum.plus(m.memory)
+		if m.pid == t.rooted {
+			one = m.memory.rss
+		}
 		i++
 	}
 	t.kernelPeaks(now, sum.rss)
+	t.glimpsed(now, sum.rss, one)
 	return sum, nil
+}
+
+func (t *tree) glimpsed(now time.Duration, sum, one int64) {
+	t.noted = cmp.Or(t.noted, now)
+	if sum > t.glimpse.sum {
+		t.glimpse.at, t.glimpse.sum = now, sum
+	}
+	t.glimpse.one = max(t.glimpse.one, one)
 }
 
 // kernelPeaks looks whether the kernel saw more of a member, since its status was
@@ -80,6 +93,10 @@ func (t *tree) look(now time.Duration) (statusMemory, error) {
 func (t *tree) kernelPeaks(now time.Duration, sum int64) {
 	for i := range t.procs {
 		m := &t.procs[i]
+		if !m.memory.hasRSS { // a zombie: what is told of its end is since it was read alive
+			m.before = 0
+			continue
+		}
 		if !m.old {
 			t.peaked(m, now, m.memory.peak, sum-m.memory.rss)
 		}
