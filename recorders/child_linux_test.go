@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +90,7 @@ func child() {
 			go serve(words[1] == "busy")
 			eventuallyHolds(serverMiB << 20)
 		case "zombie":
-			c := exec.Command("/bin/true")
+			c := self() // without input it ends at once
 			c.Start()
 		}
 		fmt.Println("ok", os.Getpid())
@@ -181,10 +182,28 @@ func find(t *testing.T, all []memtrix.Series, meter string) memtrix.Series {
 // noCard is the environment of a program that is to see no card.
 func noCard(name string) (string, bool) { return "-1", name == "CUDA_VISIBLE_DEVICES" }
 
-// within reports whether got is within a part in a hundred of want.
+// within reports whether got is within a part in a hundred of want, and what the
+// kernel's counters may be off: from Linux 6.2 on each processor keeps up to a batch
+// of pages to itself (percpu_counter_batch in lib/percpu_counter.c).
 func within(got, want int64, percent float64) bool {
+	cpus := runtime.NumCPU()
+	slack := float64(want)*percent/100 + float64(max(32, 2*cpus)*cpus*os.Getpagesize())
 	d := float64(got - want)
-	return d <= float64(want)*percent/100 && -d <= float64(want)*percent/100
+	return d <= slack && -d <= slack
+}
+
+// settled gives what the tree holds once its youngest process obeys: one that has just
+// been started has not even got its runtime.
+func (p *puppet) settled(s *Sampler) int64 {
+	p.t.Helper()
+	p.do("nothing")
+	reads := func() int64 {
+		list := s.Costs()
+		return list[slices.IndexFunc(list, func(c Cost) bool { return c.Source == "tree" })].Reads
+	}
+	before := reads()
+	eventually(p.t, "a reading", func() bool { return reads() >= before+2 }) // one may be under way
+	return s.Now()[memtrix.RAMTreeRSS]
 }
 
 // A block that lives for 30 ms is seen at 10 ms, to 1 % of what the kernel says;
@@ -248,7 +267,7 @@ func TestSampledPeakAgreesWithKernel(t *testing.T) {
 }
 
 // eventually waits for something that comes within some scans.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {
@@ -335,14 +354,12 @@ func TestShortSpikeInAChild(t *testing.T) {
 	s := Start(Config{PID: p.pid(), Env: noCard})
 	defer s.Stop()
 	p.do("fork")
-	eventually(t, "the child", func() bool { return len(*s.tree.members.Load()) == 2 })
-	eventually(t, "its memory", func() bool { now := s.Now(); return now[memtrix.RAMTreeRSS] > now[memtrix.RAMProcessRSS]+1<<20 })
-	base := s.Now()[memtrix.RAMTreeRSS]
+	eventually(t, "the child", func() bool { return s.Now()[memtrix.TreeProcesses] == 2 })
+	base := p.settled(s)
 	for range 5 {
 		p.do("hold 300 5")
 	}
-	time.Sleep(3 * Medium) // the child is read once more
-	all := s.Stop()
+	all := s.Stop() // the child is read once more
 	peak, _ := PeakIn(find(t, all, memtrix.RAMTreeRSS), 0, time.Hour)
 	for _, k := range KernelPeaksIn(s.KernelPeaks(), 0, time.Hour) {
 		if k.Meter == memtrix.RAMTreeRSS && k.Value > peak.Value {
@@ -405,18 +422,21 @@ func TestBriefChild(t *testing.T) {
 	if why, absent := reasons(s)[memtrix.TreeExits]; absent {
 		t.Skip(why)
 	}
-	base := s.Now()[memtrix.RAMTreeRSS]
+	base := p.settled(s)
 	p.do("brief 150")
-	eventually(t, "its end", func() bool { return s.Now()[memtrix.TreeExits] > 0 })
-	all := s.Stop()
+	all := s.Stop() // what the kernel told of its end is taken once more
+	if n := find(t, all, memtrix.TreeExits).V; n[len(n)-1] < 1 {
+		t.Error("the kernel did not tell of its end")
+	}
 	peak, _ := PeakIn(find(t, all, memtrix.RAMTreeRSS), 0, time.Hour)
 	for _, k := range KernelPeaksIn(s.KernelPeaks(), 0, time.Hour) {
 		if k.Meter == memtrix.RAMTreeRSS && k.Value > peak.Value {
 			peak = k
 		}
 	}
-	if low, high := base+150<<20, base+200<<20; peak.Value < low || peak.Value > high {
-		t.Errorf("peak: want %d to %d, got %+v", low, high, peak)
+	// It is the same program as its parent, and counts once.
+	if low, high := base+150<<20, 3*base+150<<20; peak.Value < low || peak.Value > high {
+		t.Errorf("peak: want %d to %d beside %d, got %+v", low, high, base, peak)
 	}
 }
 
@@ -428,6 +448,7 @@ func TestBoundary(t *testing.T) {
 	defer s.Stop()
 	p.do("fork")
 	eventually(t, "the child", func() bool { return s.Now()[memtrix.TreeProcesses] == 2 })
+	base := p.settled(s)
 	at := func() time.Duration { return time.Since(epoch) }
 	if _, err := s.Boundary(at()); err != nil {
 		t.Skip(err)
@@ -449,8 +470,8 @@ func TestBoundary(t *testing.T) {
 				peak = k
 			}
 		}
-		if peak.Value < mib<<20 || peak.Value > (mib+60)<<20 {
-			t.Errorf("stretch of %d MiB: got %+v", mib, peak)
+		if peak.Value < base+(mib-2)<<20 || peak.Value > base+(mib+40)<<20 {
+			t.Errorf("stretch of %d MiB beside %d: got %+v", mib, base, peak)
 		}
 	}
 }
