@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,10 +80,18 @@ func peak(r *Result, meter string) memtrix.Peak {
 	return memtrix.Peak{}
 }
 
+// idle is what the program takes that holds nothing: a Go program, with the race
+// detector more than without.
+func idle(t *testing.T) int64 {
+	t.Helper()
+	return peak(record(t, Config{}, "touch 0 50"), memtrix.RAMTreeRSS).Value
+}
+
 func TestRecordCommand(t *testing.T) {
+	little := idle(t)
 	r := record(t, Config{Interval: time.Millisecond}, "touch 200 200")
-	if p := peak(r, memtrix.RAMTreeRSS); p.Value < 200<<20 || p.Value > 260<<20 {
-		t.Errorf("peak: want 200 MiB and a little, got %+v", p)
+	if p := peak(r, memtrix.RAMTreeRSS); p.Value < 200<<20 || p.Value > little+220<<20 {
+		t.Errorf("peak: want 200 MiB beside %d, got %+v", little, p)
 	}
 	if r.Exit == nil || r.Exit.Status != 0 || r.Exit.Signal != "" {
 		t.Errorf("exit: %+v", r.Exit)
@@ -89,26 +99,30 @@ func TestRecordCommand(t *testing.T) {
 	if r.Samples < 10 || r.Elapsed < 200*time.Millisecond || r.Overhead <= 0 {
 		t.Errorf("%d samples in %v, overhead %v", r.Samples, r.Elapsed, r.Overhead)
 	}
-	if n := r.Samples + r.Missed; n < 150 {
-		t.Errorf("want a tick a millisecond, got %d in %v", n, r.Elapsed)
+	i := slices.IndexFunc(r.Series, func(s memtrix.Series) bool { return s.Meter.Name == memtrix.RAMTreeRSS })
+	times := r.Series[i].T
+	long := times[len(times)-1] - times[0] // a busy machine may begin late
+	if n := r.Samples + r.Missed; n < int64(long/time.Millisecond)*9/10 || n > int64(r.Elapsed/time.Millisecond)+3 {
+		t.Errorf("want a tick a millisecond for %v of %v, got %d", long, r.Elapsed, n)
 	}
 }
 
 // A spike in a child that is gone a moment later is in the peak: the kernel tells
 // it when the command is reaped.
 func TestRecordShortLivedChild(t *testing.T) {
+	little := idle(t)
 	r := record(t, Config{}, "parent touch 300 0")
-	if p := peak(r, memtrix.RAMTreeRSS); p.Value < 300<<20 || p.Value > 400<<20 {
-		t.Errorf("peak: want 300 MiB and a little, got %+v", p)
+	if p := peak(r, memtrix.RAMTreeRSS); p.Value < 300<<20 || p.Value > 2*little+320<<20 {
+		t.Errorf("peak: want 300 MiB beside twice %d, got %+v", little, p)
 	}
 }
 
 func TestRecordExit(t *testing.T) {
-	check := func(order string, signal os.Signal, want memtrix.Exit, wantStatus int) {
+	check := func(order string, send os.Signal, want memtrix.Exit, wantStatus int) {
 		t.Helper()
 		signals := make(chan os.Signal, 1)
-		if signal != nil {
-			time.AfterFunc(300*time.Millisecond, func() { signals <- signal })
+		if send != nil {
+			time.AfterFunc(300*time.Millisecond, func() { signals <- send })
 		}
 		r := record(t, Config{Signals: signals}, order)
 		if r.Exit.Signal != want.Signal || want.Signal == "" && r.Exit.Status != want.Status {
@@ -120,7 +134,9 @@ func TestRecordExit(t *testing.T) {
 	}
 	check("exit 7", nil, memtrix.Exit{Status: 7}, 7)
 	check("sleep", unix.SIGTERM, memtrix.Exit{Signal: "TERM"}, 143)
-	check("sleep", unix.SIGHUP, memtrix.Exit{Signal: "HUP"}, 129)
+	if !signal.Ignored(unix.SIGHUP) { // under nohup a program keeps ignoring it
+		check("sleep", unix.SIGHUP, memtrix.Exit{Signal: "HUP"}, 129)
+	}
 }
 
 func TestRecordNothing(t *testing.T) {
@@ -156,13 +172,15 @@ func TestRecordPID(t *testing.T) {
 			}
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
 	for name, run := range map[string]func() (*Result, error){
 		"for a time": func() (*Result, error) {
 			return Run(context.Background(), Config{PID: c.Process.Pid, For: 300 * time.Millisecond})
 		},
-		"until stopped": func() (*Result, error) { return Run(ctx, Config{PID: c.Process.Pid}) },
+		"until stopped": func() (*Result, error) {
+			ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+			defer cancel()
+			return Run(ctx, Config{PID: c.Process.Pid})
+		},
 	} {
 		r, err := run()
 		if err != nil {
