@@ -46,9 +46,3 @@ func TestEndsWithUs(t *testing.T) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 	t.Errorf("process %d lives on", pid)
 }
-
-// gone reports whether a process has ended, whoever may still have to be told.
-func gone(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err != nil || strings.Contains(string(stat), ") Z ")
-}
