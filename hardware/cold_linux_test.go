@@ -68,6 +68,10 @@ func TestForgetFiles(t *testing.T) {
 	if inCache(t, large) == 0 {
 		t.Skip("this file system keeps nothing in the cache")
 	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err == nil && fs.Type == unix.TMPFS_MAGIC {
+		t.Skip("the files are in memory: there is no disk to read them from again")
+	}
 	if got := ForgetFiles([]string{dir, filepath.Join(dir, "nothere")}); got != 20<<20 {
 		t.Errorf("%d bytes, want those of the large file", got)
 	}
