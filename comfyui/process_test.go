@@ -260,7 +260,8 @@ func TestReadyTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer i.Stop(context.Background())
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	await(t, "its line", func() bool { return slices.Contains(i.(*Instance).log.last(1), "thinking") })
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	if err := i.Ready(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "thinking") {
 		t.Errorf("err = %v, want the deadline and the last lines", err)
