@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,14 +76,34 @@ func TestLines(t *testing.T) {
 
 // TestTerminal ensures that verdicts stay readable above the lines that move.
 func TestTerminal(t *testing.T) {
-	var out bytes.Buffer
+	var out shared
 	d := New(&out, true, false)
 	d.CellStart(1, "theirs")
 	d.Verdict(memtrix.PromptResult{Index: 1, Seconds: 1}, memtrix.Outcome{Kind: memtrix.Pass})
-	time.Sleep(2 * redrawEvery)
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(out.String(), "watching theirs") && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
 	d.Close()
 	d.Close()
 	if got := out.String(); !strings.Contains(got, "prompt 1  pass  1.0 s\n") || !strings.Contains(got, "watching theirs") {
 		t.Errorf("drawn: %q", got)
 	}
+}
+
+// shared is a terminal that is looked at while it is drawn on.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }

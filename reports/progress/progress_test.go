@@ -143,9 +143,18 @@ func TestNumbers(t *testing.T) {
 // On a terminal every message and ended cell stands on a line of its own, in
 // order, and the bar is left below them.
 func TestTerminal(t *testing.T) {
-	var b bytes.Buffer
+	var b shared
 	d := New(&b, true, 2)
-	play(d, func(wait time.Duration) { time.Sleep(wait / 100) })
+	waits := 0
+	play(d, func(wait time.Duration) {
+		time.Sleep(wait / 100)
+		// In the first step that is told: however late a busy machine draws.
+		if waits++; waits == 4 {
+			for deadline := time.Now().Add(10 * time.Second); !strings.Contains(b.String(), "KSampler (5)  step") && time.Now().Before(deadline); {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
 	lines := screen(t, b.String())
 	want := []string{
 		"no card found: VRAM is not recorded",
@@ -169,6 +178,24 @@ func TestTerminal(t *testing.T) {
 	if frames := b.String(); !strings.Contains(frames, "prompt 1/2  KSampler (5)  step") || !strings.Contains(frames, "VRAM 7.78 GiB  RAM 2.33 GiB") {
 		t.Errorf("no node, step and memory in %q", frames)
 	}
+}
+
+// shared is a terminal that is looked at while it is drawn on.
+type shared struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (s *shared) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(p)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
 }
 
 // A terminal that went away ends neither the run nor hangs Close.
