@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -33,6 +36,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=20")
 			e.Setenv("XDG_CACHE_HOME", e.WorkDir+"/cache")
 			return setPort(e)
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "hup" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return !signal.Ignored(syscall.SIGHUP), nil // nohup(1), and what it starts
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standIn, "stored": stored},
 	})
