@@ -138,8 +138,12 @@ func parseNumber(text []byte) (int64, []byte, bool) {
 // procStat is what is needed of /proc/PID/stat.
 type procStat struct {
 	parent, group, session int
-	majorFaults            int64
+	flags, majorFaults     int64
 }
+
+// forkNoExec is PF_FORKNOEXEC of linux/sched.h: the process has executed no program
+// since it was made.
+const forkNoExec = 0x40
 
 // parseStat reads /proc/PID/stat (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
 // The name in it may hold anything, brackets too: the last one ends it.
@@ -158,5 +162,5 @@ func parseStat(text []byte) (procStat, bool) {
 		fields[k], rest = n, after
 	}
 	// ppid pgrp session tty tpgid flags minflt cminflt majflt
-	return procStat{int(fields[0]), int(fields[1]), int(fields[2]), fields[8]}, true
+	return procStat{int(fields[0]), int(fields[1]), int(fields[2]), fields[5], fields[8]}, true
 }

@@ -2,7 +2,9 @@ package recorders
 
 import (
 	"encoding/binary"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +14,9 @@ import (
 // leader of its process group or the leader of its session belongs: so children
 // whose parent has ended, and which the kernel gave to init, are still found.
 // (One that within a tenth of a second leaves its parent, its group and its
-// session is not.)
+// session is not.) One that has not executed a program yet is looked at once more
+// before it counts: between vfork and exec, as programs are started, it has the very
+// memory of its parent, which would count twice.
 //
 // Each process is looked at once, when it is new: a scan of a quiet machine costs
 // one read, that of the number that the kernel gave out last. Numbers that were
@@ -22,11 +26,13 @@ type scanner struct {
 	proc    string
 	dir     procFile
 	loadavg procFile
-	at      time.Duration // of the last scan
-	lastPID int64         // as of then, -1 for none
-	before  int64         // lastPID of the scan before
-	listed  time.Duration // when all processes were last listed
-	absent  []int         // numbers given out to processes that could not be seen yet
+	at      time.Duration    // of the last scan
+	lastPID int64            // as of then, -1 for none
+	before  int64            // lastPID of the scan before
+	listed  time.Duration    // when all processes were last listed
+	absent  []int            // numbers given out to processes that could not be seen yet, or are young
+	young   map[int]procStat // seen before they executed a program: as they were then
+	began   bool             // there was a scan before
 	root    int
 	round   uint32
 	known   map[int]uint32 // every process seen: the round it was last seen in
@@ -64,7 +70,8 @@ func (s *scanner) isProcfs() bool {
 
 // reset starts over with another first process.
 func (s *scanner) reset(root int) {
-	s.lastPID, s.root, s.absent = -1, root, nil
+	s.lastPID, s.root, s.absent, s.began = -1, root, nil, false
+	s.young = map[int]procStat{}
 	s.known = map[int]uint32{root: s.round}
 	s.ours = map[int]bool{root: true}
 }
@@ -86,6 +93,7 @@ const (
 func (s *scanner) newcomers(now time.Duration) []int {
 	s.found, s.fresh = s.found[:0], s.fresh[:0]
 	s.before = s.lastPID
+	defer func() { s.began = true }()
 	if !s.moved() && len(s.absent) == 0 {
 		return nil
 	}
@@ -104,6 +112,7 @@ func (s *scanner) newcomers(now time.Duration) []int {
 			delete(s.known, pid)
 		}
 	}
+	maps.DeleteFunc(s.young, func(pid int, _ procStat) bool { return !slices.Contains(s.absent, pid) })
 	s.adopt()
 	return s.found
 }
@@ -113,7 +122,12 @@ func (s *scanner) newcomers(now time.Duration) []int {
 func (s *scanner) lookUp() {
 	again := len(s.absent)
 	for _, pid := range s.absent {
-		s.look(pid)
+		if s.look(pid) {
+			continue
+		}
+		if _, young := s.young[pid]; young {
+			s.absent = append(s.absent, pid)
+		}
 	}
 	for pid := s.before + 1; pid <= s.lastPID; pid++ {
 		if !s.look(int(pid)) {
@@ -196,14 +210,15 @@ func parsePID(name []byte) (int, bool) {
 }
 
 func (s *scanner) see(pid int) {
-	_, known := s.known[pid]
-	s.known[pid] = s.round
-	if !known {
-		s.look(pid)
+	if _, known := s.known[pid]; known {
+		s.known[pid] = s.round
+	} else if !s.look(pid) {
+		s.absent = append(s.absent, pid)
 	}
 }
 
-// look reads who a process belongs to. It gives false where there is none.
+// look reads who a process belongs to. It gives false where there is none, or one that
+// is to be looked at once more.
 func (s *scanner) look(pid int) bool {
 	if pid == os.Getpid() {
 		return true // the recorder is not part of what it records
@@ -212,6 +227,8 @@ func (s *scanner) look(pid int) bool {
 		return true
 	}
 	delete(s.ours, pid) // the number of a member that ended, used again
+	before, young := s.young[pid]
+	delete(s.young, pid)
 	f, err := openProc(procDir(s.proc, pid) + "/stat")
 	if err != nil {
 		return false
@@ -221,8 +238,16 @@ func (s *scanner) look(pid int) bool {
 	if err != nil {
 		return false
 	}
+	st, ok := parseStat(text)
+	if ok && st.flags&forkNoExec != 0 && s.began && !young {
+		s.young[pid] = st
+		return false
+	}
+	if young && s.belongs(before) { // it may have left its parent since
+		st = before
+	}
 	s.known[pid] = s.round
-	if st, ok := parseStat(text); ok {
+	if ok {
 		s.fresh = append(s.fresh, newProcess{pid, st})
 	}
 	return true
@@ -250,7 +275,7 @@ func (s *scanner) adopt() {
 	for again := true; again; {
 		again = false
 		for i, p := range s.fresh {
-			if p.pid == 0 || !(s.ours[p.parent] || s.ours[p.group] || s.ours[p.session]) {
+			if p.pid == 0 || !s.belongs(p.procStat) {
 				continue
 			}
 			s.fresh[i].pid = 0
@@ -262,4 +287,8 @@ func (s *scanner) adopt() {
 			again = true
 		}
 	}
+}
+
+func (s *scanner) belongs(st procStat) bool {
+	return s.ours[st.parent] || s.ours[st.group] || s.ours[st.session]
 }

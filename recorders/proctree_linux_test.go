@@ -92,6 +92,61 @@ func TestTreeAbsentParts(t *testing.T) {
 	}
 }
 
+// A child that is about to execute a program has its parent's own memory until then;
+// one that never does counts from the second look on. What was there at the first scan
+// counts at once.
+func TestScannerWaitsForPrograms(t *testing.T) {
+	proc := t.TempDir()
+	is := func(pid int, flags int) {
+		dir := fmt.Sprintf("%s/%d", proc, pid)
+		stat := fmt.Sprintf("%d (a) S 7 7 7 0 -1 %d 0 0 0 0", pid, flags)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+"/stat", []byte(stat), 0o644),
+			os.WriteFile(dir+"/status", fmt.Appendf(nil, "Tgid:\t%d\n", pid), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const ran, young = 4194304, 4194304 | forkNoExec
+	is(7, ran)
+	is(8, young)
+	s := newScanner(proc)
+	defer s.close()
+	s.reset(7)
+	check := func(want ...int) {
+		t.Helper()
+		if got := s.newcomers(0); !slices.Equal(got, want) {
+			t.Errorf("want %v, got %v", want, got)
+		}
+	}
+	check(8)
+	is(9, young)
+	is(10, young)
+	is(11, young)
+	check()
+	is(9, ran)
+	os.RemoveAll(proc + "/11")
+	got := s.newcomers(0)
+	slices.Sort(got)
+	if want := []int{9, 10}; !slices.Equal(got, want) || len(s.young) != 0 {
+		t.Errorf("want %v and none young, got %v, %v", want, got, s.young)
+	}
+	// The same by number, as where the kernel tells which it gave out last.
+	is(12, young)
+	s.before, s.lastPID = 11, 14
+	for _, want := range [][]int{nil, {12}, {14}, nil} {
+		s.found, s.fresh = s.found[:0], s.fresh[:0]
+		s.lookUp()
+		s.adopt()
+		if !slices.Equal(s.found, want) {
+			t.Errorf("by number: want %v, got %v", want, s.found)
+		}
+		s.before = s.lastPID
+		is(14, young) // was being made, and is young when it is there
+	}
+	if len(s.absent) > 0 || len(s.young) > 0 {
+		t.Errorf("by number: absent %v, young %v", s.absent, s.young)
+	}
+}
+
 // A thread of the sampler may stand still between its look at what a process holds in
 // all and its reading of resident memory: what only the look saw is a peak, whatever
 // the kernel's own peak is taken for later.
@@ -181,8 +236,8 @@ func TestParseStat(t *testing.T) {
 			t.Errorf("%q: want %+v %v, got %+v %v", text, want, wantOK, got, ok)
 		}
 	}
-	check("61 (a) S 1 (b) S 7 205 90 0 -1 4194304 5120 900 12 7 120", procStat{7, 205, 90, 12}, true)
-	check("5 (x) Z 4 3 2 34816 -1 0 0 0 0", procStat{4, 3, 2, 0}, true)
+	check("61 (a) S 1 (b) S 7 205 90 0 -1 4194304 5120 900 12 7 120", procStat{7, 205, 90, 4194304, 12}, true)
+	check("5 (x) Z 4 3 2 34816 -1 0 0 0 0", procStat{4, 3, 2, 0, 0}, true)
 	check("", procStat{}, false)
 	check("5 (x)", procStat{}, false)
 	check("5 (x) S", procStat{}, false)
