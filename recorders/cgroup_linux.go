@@ -29,6 +29,7 @@ type treeCgroup struct {
 	err    error
 	peak   int64 // of memory, as last read; 0 before
 	read   time.Duration
+	counts [cgroupOOMKill + 1 - cgroupMax]groupCount
 	text   [1024]byte
 }
 
@@ -120,6 +121,8 @@ func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 				usage = v
 			case m.index == cgroupPeak:
 				t.rise(now, v, usage)
+			case m.index >= cgroupMax:
+				v = t.counts[m.index-cgroupMax].next(v)
 			}
 			put(m.index-t.parts.first, v)
 			n++
@@ -133,6 +136,22 @@ func (t *treeCgroup) Read(now time.Duration, put func(int, int64)) error {
 		return errCgroupParts
 	}
 	return nil
+}
+
+// groupCount is what befell a process's groups, which never falls: it goes on from where
+// it was when the process is put into a group that has counted otherwise, and when
+// somebody sets a counter of version 1 back.
+type groupCount struct {
+	last, offset int64
+	known, moved bool
+}
+
+func (c *groupCount) next(v int64) int64 {
+	if c.known && (c.moved || v+c.offset < c.last) {
+		c.offset = c.last - v
+	}
+	c.last, c.known, c.moved = v+c.offset, true, false
+	return c.last
 }
 
 // moved reports whether the process was put into another group, looking once a
@@ -185,6 +204,9 @@ const unlimited = 1 << 60
 func (t *treeCgroup) open(pid int) {
 	t.closeFiles()
 	t.of, t.err, t.peak = pid, nil, 0
+	for i := range t.counts {
+		t.counts[i].moved = true
+	}
 	if t.which, t.err = openProc(procDir(t.proc, pid) + "/cgroup"); t.err != nil {
 		return
 	}

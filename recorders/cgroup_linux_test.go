@@ -142,6 +142,42 @@ func TestCgroupVersion1(t *testing.T) {
 	})
 }
 
+// What befell the groups of a process is counted on when it is put into another one,
+// whatever that has seen before, and when somebody sets a counter back.
+func TestCgroupCountersNeverFall(t *testing.T) {
+	_, _, root := group(t, "cgroup cgroup rw,memory", "4:memory:/a\n0::/\n", map[string]string{
+		"a/memory.usage_in_bytes": "5000\n",
+		"a/memory.failcnt":        "12\n",
+		"a/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
+		"b/memory.usage_in_bytes": "77\n",
+		"b/memory.failcnt":        "900\n",
+		"b/memory.oom_control":    "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n",
+	})
+	tr := newTree(root + "/proc")
+	tr.root.Store(7)
+	src := tr.cgroupEvents()
+	defer src.Close()
+	os.WriteFile(root+"/proc/7/statm", []byte("100 50 20 1 0 9 0\n"), 0o644)
+	check := func(at time.Duration, path, text string, want ...int64) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := map[int]int64{}
+		src.Read(at, func(i int, v int64) { got[i+cgroupLimit] = v })
+		if got[cgroupMax] != want[0] || got[cgroupOOMKill] != want[1] {
+			t.Errorf("after %s of %s: want %v, got %v", text, path, want, got)
+		}
+	}
+	check(0, "cg/a/memory.failcnt", "12\n", 12, 3)
+	check(2*Seldom, "cg/a/memory.failcnt", "14\n", 14, 3)
+	check(4*Seldom, "proc/7/cgroup", "4:memory:/b\n0::/\n", 14, 3)
+	check(6*Seldom, "cg/b/memory.failcnt", "905\n", 19, 3)
+	check(8*Seldom, "cg/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", 19, 4)
+	check(10*Seldom, "cg/b/memory.failcnt", "0\n", 19, 4)
+	check(12*Seldom, "cg/b/memory.failcnt", "2\n", 21, 4)
+}
+
 func TestCgroupNone(t *testing.T) {
 	tr := newTree(fixtures)
 	tr.root.Store(100)
