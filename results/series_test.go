@@ -65,8 +65,9 @@ func TestCodecUnit(t *testing.T) {
 	c := mustCodec(t)
 	const n = 1000
 	ones, pages := make([]int64, n), make([]int64, n)
+	random := rand.New(rand.NewPCG(5, 6))
 	for i := range ones {
-		ones[i] = rand.Int64N(50)
+		ones[i] = random.Int64N(50)
 		pages[i] = ones[i] * 4096
 	}
 	small, large := len(c.encode(ones)), len(c.encode(pages))
