@@ -22,9 +22,9 @@ import (
 //go:embed releases/flags.json.gz
 var releaseFlags []byte
 
-// releases gives the flags of all releases that are known, and their numbers from
-// the oldest to the newest.
-var releases = sync.OnceValues(func() (map[string][]FlagDef, []string) {
+// releases gives the flags of all releases that are known, each read when it is asked
+// for, and their numbers from the oldest to the newest.
+var releases = sync.OnceValues(func() (map[string]func() []FlagDef, []string) {
 	all, err := readReleases(releaseFlags)
 	if err != nil {
 		panic(err) // embedded
@@ -35,7 +35,7 @@ var releases = sync.OnceValues(func() (map[string][]FlagDef, []string) {
 	})
 })
 
-func readReleases(data []byte) (map[string][]FlagDef, error) {
+func readReleases(data []byte) (map[string]func() []FlagDef, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("flags of releases: %w", err)
@@ -43,9 +43,19 @@ func readReleases(data []byte) (map[string][]FlagDef, error) {
 	if data, err = io.ReadAll(z); err != nil {
 		return nil, fmt.Errorf("flags of releases: %w", err)
 	}
-	all := map[string][]FlagDef{}
-	if err := json.Unmarshal(data, &all); err != nil {
+	texts := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &texts); err != nil {
 		return nil, fmt.Errorf("flags of releases: %w", err)
+	}
+	all := map[string]func() []FlagDef{}
+	for name, text := range texts {
+		all[name] = sync.OnceValue(func() []FlagDef {
+			var defs []FlagDef
+			if err := json.Unmarshal(text, &defs); err != nil {
+				panic(fmt.Errorf("flags of release %s: %w", name, err)) // embedded
+			}
+			return defs
+		})
 	}
 	return all, nil
 }
@@ -70,7 +80,7 @@ func ReleaseFlags(name string) ([]FlagDef, string) {
 			}
 		}
 	}
-	return all[nearest], nearest
+	return all[nearest](), nearest
 }
 
 // flagNames are what memtrix.Version.Flags holds of a version: the names of its
