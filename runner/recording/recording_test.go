@@ -84,7 +84,11 @@ func peak(r *Result, meter string) memtrix.Peak {
 // detector more than without.
 func idle(t *testing.T) int64 {
 	t.Helper()
-	return peak(record(t, Config{}, "touch 0 50"), memtrix.RAMTreeRSS).Value
+	r := record(t, Config{}, "touch 1 50")
+	if r.Exit.Status != 0 {
+		t.Fatalf("exit: %+v", r.Exit)
+	}
+	return peak(r, memtrix.RAMTreeRSS).Value
 }
 
 func TestRecordCommand(t *testing.T) {
