@@ -53,11 +53,11 @@ func ReadFlags(ctx context.Context, python, dir string) ([]FlagDef, error) {
 	cmd := exec.CommandContext(ctx, python, "-c", readFlagsScript, dir)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
 	cmd.Dir = os.TempDir()
-	// A child that keeps the pipes open must not hold us.
-	cmd.WaitDelay = time.Second
+	// A child that keeps the pipes open must not hold us, and what its parent said counts.
+	cmd.WaitDelay = 3 * time.Second
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

@@ -108,3 +108,17 @@ func TestReadFlagsErrors(t *testing.T) {
 		}
 	}
 }
+
+// What the parser said counts although a child of it keeps the pipes open.
+func TestReadFlagsBesideAChild(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "comfy", "cli_args.py"), "")
+	python := filepath.Join(t.TempDir(), "python")
+	said := `[{"names": ["--cpu"], "dest": "cpu", "kind": "StoreTrue"}]`
+	if err := os.WriteFile(python, []byte("#!/bin/sh\nsleep 8 &\necho '"+said+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if flags, err := ReadFlags(t.Context(), python, dir); err != nil || len(flags) != 1 {
+		t.Errorf("got %+v, %v", flags, err)
+	}
+}

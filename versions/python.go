@@ -108,11 +108,11 @@ func ask(ctx context.Context, python, dir string) (answer, error) {
 	cmd := exec.CommandContext(ctx, python, "-c", askScript, dir)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8")
 	cmd.Dir = os.TempDir()
-	// A child that keeps the pipes open must not hold us.
-	cmd.WaitDelay = time.Second
+	// A child that keeps the pipes open must not hold us, and what its parent said counts.
+	cmd.WaitDelay = 3 * time.Second
 	var out, errs bounded
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				return answer{}, fmt.Errorf("ask python %s: %w", python, err)

@@ -313,3 +313,13 @@ func TestEndlessAnswer(t *testing.T) {
 		t.Errorf("want an error about the interpreter, got %v", err)
 	}
 }
+
+// What an interpreter said counts although a child of it keeps the pipes open, as a busy
+// machine's may seem to.
+func TestAnswerBesideAChild(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "python")
+	write(t, path, "#!/bin/sh\nsleep 8 &\necho '{\"version\": [3, 12, 1]}'\n")
+	if a, err := ask(t.Context(), path, t.TempDir()); err != nil || a.Version[1] != 12 {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}

@@ -312,6 +312,16 @@ func TestFind(t *testing.T) {
 	find(filepath.Join(home, ".pyenv", "versions", "3.12.1", "bin", "python3.12"))
 }
 
+// What an interpreter said counts although a child of it keeps the pipe open.
+func TestProbeBesideAChild(t *testing.T) {
+	path := script(t, filepath.Join(t.TempDir(), "python"), `sleep 8 &
+echo '{"version": "3.12.1", "major": 3, "minor": 12, "implementation": "CPython", "base": "/x"}'
+`)
+	if got, err := Probe(t.Context(), path); err != nil || got.Version != "3.12.1" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestProbe(t *testing.T) {
 	dir := t.TempDir()
 	got, err := Probe(context.Background(), fakePython(t, filepath.Join(dir, "v", "bin", "python"), "3.12.1", "true"))

@@ -56,9 +56,10 @@ func Probe(ctx context.Context, python string) (Interpreter, error) {
 	ctx2, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx2, path, "-I", "-S", "-c", probeScript)
-	cmd.WaitDelay = time.Second
+	// A child that keeps the pipe open must not hold us, and what its parent said counts.
+	cmd.WaitDelay = 3 * time.Second
 	out, err := cmd.Output()
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			return Interpreter{}, context.Cause(ctx)
 		}
