@@ -197,7 +197,14 @@ func (c *Capturer) addPython(ctx context.Context, e memtrix.Environment, path st
 }
 
 func runProgram(ctx context.Context, argv ...string) ([]byte, error) {
-	return exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	// A child that keeps the pipe open must not hold us, and what its parent said counts.
+	cmd.WaitDelay = 3 * time.Second
+	out, err := cmd.Output()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	return out, err
 }
 
 // matters reports whether a variable can change how much memory a server takes,

@@ -128,6 +128,14 @@ func TestCaptureSlowThingsOnce(t *testing.T) {
 	}
 }
 
+// An interpreter that leaves a child behind holds up nothing.
+func TestCaptureBesideAChild(t *testing.T) {
+	out, err := runProgram(t.Context(), "/bin/sh", "-c", "sleep 20 & echo CPython 3.12.3")
+	if err != nil || string(out) != "CPython 3.12.3\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
 // A capture that was stopped does not make the interpreter's version unknown for
 // good.
 func TestCaptureStopped(t *testing.T) {
