@@ -26,7 +26,7 @@ func TestKilled(t *testing.T) {
 	if g, err := hardware.MakeGroup(fmt.Sprintf("memtrix-probe-%d", os.Getpid()), 64<<20, nil); err != nil {
 		t.Logf("without a memory group: %v", err)
 		spec = "vram: 8GiB"
-	} else if err := g.End(time.Second); err != nil {
+	} else if err := g.End(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestKilled(t *testing.T) {
 		}
 		_ = cmd.Wait() // it was killed
 		left := leftovers(self, cmd.Process.Pid)
-		for deadline := time.Now().Add(10 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = leftovers(self, cmd.Process.Pid) {
+		for deadline := time.Now().Add(30 * time.Second); len(left) > 0 && time.Now().Before(deadline); left = leftovers(self, cmd.Process.Pid) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		if len(left) > 0 {
