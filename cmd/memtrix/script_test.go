@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -47,14 +48,18 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setPort names a port that nobody listens on.
+// setPort names a port that nobody listens on. It lies below those that the kernel gives
+// to whoever asks for any (ip_local_port_range) and above those of memtrix itself: nobody
+// shall have it by the time that the script uses it.
 func setPort(e *testscript.Env) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
+	for range 100 {
+		port := strconv.Itoa(30000 + rand.IntN(2700))
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			e.Setenv("PORT", port)
+			return l.Close()
+		}
 	}
-	e.Setenv("PORT", strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
-	return l.Close()
+	return errors.New("no free port")
 }
 
 // standIn writes a stand-in model: standin sd15 models/checkpoints/sd15.safetensors

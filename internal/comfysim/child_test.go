@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -85,14 +87,26 @@ func startArgs(t *testing.T, dir string, args ...string) *child {
 	return c
 }
 
+// ports are below those that the kernel gives to whoever asks for any
+// (ip_local_port_range) and above those of memtrix itself, and each is used once: of
+// other tests' servers none has it by the time that ours does.
+var ports = func() *atomic.Int32 {
+	var p atomic.Int32
+	p.Store(rand.Int32N(2700))
+	return &p
+}()
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := 30000 + int(ports.Add(1))%2700
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no free port")
+	return 0
 }
 
 // ready waits until the port answers.
